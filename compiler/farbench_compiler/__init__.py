@@ -1,0 +1,1 @@
+"""Tensor expressions, schedules, loop IR, LLVM, linking, targets and the operator library."""

@@ -1,0 +1,88 @@
+"""Data types of scalars and vectors: parsing, printing and what numpy would promote to.
+
+A dtype is written as numpy writes it (`float32`, `int8`, `bool`), with `xN` behind it for a
+vector of N lanes (`float32x8`).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import Literal
+
+Kind = Literal["float", "int", "uint", "bool"]
+
+SCALARS: dict[str, tuple[Kind, int]] = {
+    "float16": ("float", 16),
+    "float32": ("float", 32),
+    "float64": ("float", 64),
+    "int8": ("int", 8),
+    "int16": ("int", 16),
+    "int32": ("int", 32),
+    "int64": ("int", 64),
+    "uint8": ("uint", 8),
+    "bool": ("bool", 1),
+}
+
+_PATTERN = re.compile(r"([a-z]+\d*)(?:x(\d+))?")
+
+
+@dataclass(frozen=True, slots=True)
+class DType:
+    """A scalar type, or a vector of `lanes` scalars."""
+
+    kind: Kind
+    bits: int
+    lanes: int = 1
+
+    @property
+    def is_float(self) -> bool:
+        """Tell whether the scalar is a floating-point number."""
+        return self.kind == "float"
+
+    @property
+    def is_int(self) -> bool:
+        """Tell whether the scalar is a signed or unsigned integer (not bool)."""
+        return self.kind in ("int", "uint")
+
+    @property
+    def is_bool(self) -> bool:
+        """Tell whether the scalar is a truth value."""
+        return self.kind == "bool"
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes that one scalar takes in memory (bool takes one, as in numpy)."""
+        return max(1, self.bits // 8)
+
+    @property
+    def scalar(self) -> DType:
+        """The same type with one lane."""
+        return replace(self, lanes=1)
+
+    def with_lanes(self, lanes: int) -> DType:
+        """Give the vector of `lanes` such scalars."""
+        return replace(self, lanes=lanes)
+
+    def __str__(self) -> str:
+        name = "bool" if self.kind == "bool" else f"{self.kind}{self.bits}"
+        return name if self.lanes == 1 else f"{name}x{self.lanes}"
+
+
+@lru_cache(maxsize=512)
+def dtype(text: str | DType) -> DType:
+    """Parse a dtype; ValueError names the dtypes that exist."""
+    if isinstance(text, DType):
+        return text
+    match = _PATTERN.fullmatch(text)
+    if match is None or match[1] not in SCALARS:
+        raise ValueError(f"unknown dtype {text!r}; known: {', '.join(SCALARS)}")
+    kind, bits = SCALARS[match[1]]
+    return DType(kind, bits, int(match[2] or 1))
+
+
+BOOL = dtype("bool")
+INT32 = dtype("int32")
+INT64 = dtype("int64")
+FLOAT32 = dtype("float32")

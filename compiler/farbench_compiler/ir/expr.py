@@ -1,0 +1,482 @@
+"""Expressions of the loop IR.
+
+    expr  ::= Var(name, dtype)                      a loop variable, a size, a scalar parameter
+            | IntImm(value, dtype) | FloatImm(value, dtype)       bool constants are IntImm
+            | Cast(dtype, value)                    numpy's in range; saturates outside, NaN -> 0
+            | Binary(op, a, b)                      op of BINARY_OPS; a and b of one dtype
+            | Compare(op, a, b) | Logic(op, a, b) | Not(a)        bool
+            | Select(cond, a, b)                    both sides are evaluated
+            | IfThenElse(cond, a, b)                only the side that is chosen is evaluated
+            | Call(name, args, dtype)               a pure intrinsic of INTRINSICS
+            | Load(buffer, indices)                 an element (one index a dimension)
+            | Ramp(base, stride, lanes) | Broadcast(value, lanes)     only after vectorising
+
+Nodes are immutable; children are expressions or tuples of them. `a == b` builds a comparison whose
+truth value is structural equality, so that expressions work as dict keys and in `in`.
+`te` adds its own nodes (a read of a tensor, a reduction), which lowering takes away.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal, Union
+
+from farbench_compiler.ir.dtypes import BOOL, FLOAT32, INT32, INT64, DType, dtype
+
+if TYPE_CHECKING:
+    from farbench_compiler.ir.stmt import Buffer
+
+BinaryOp = Literal[
+    "add", "sub", "mul", "div", "floordiv", "floormod", "truncdiv", "truncmod",
+    "min", "max", "bitand", "bitor", "bitxor", "shl", "shr",
+]  # fmt: skip
+CompareOp = Literal["eq", "ne", "lt", "le", "gt", "ge"]
+LogicOp = Literal["and", "or"]
+
+INTRINSICS: frozenset[str] = frozenset(
+    "exp exp2 log log2 log10 sqrt rsqrt pow tanh sinh cosh sin cos tan sigmoid erf floor ceil "
+    "round trunc abs fma isnan isinf isfinite popcount clz".split()
+)
+
+Scalar = Union[int, float, bool]
+ExprLike = Union["Expr", int, float, bool]
+_uids = itertools.count()
+
+
+class Expr:
+    """An expression; arithmetic on it builds larger ones with numpy's promotion rules."""
+
+    __slots__ = ()
+
+    dtype: DType
+
+    def __add__(self, other: ExprLike) -> Expr:
+        return binary("add", self, other)
+
+    def __radd__(self, other: ExprLike) -> Expr:
+        return binary("add", other, self)
+
+    def __sub__(self, other: ExprLike) -> Expr:
+        return binary("sub", self, other)
+
+    def __rsub__(self, other: ExprLike) -> Expr:
+        return binary("sub", other, self)
+
+    def __mul__(self, other: ExprLike) -> Expr:
+        return binary("mul", self, other)
+
+    def __rmul__(self, other: ExprLike) -> Expr:
+        return binary("mul", other, self)
+
+    def __truediv__(self, other: ExprLike) -> Expr:
+        return divide(self, other)
+
+    def __rtruediv__(self, other: ExprLike) -> Expr:
+        return divide(other, self)
+
+    def __floordiv__(self, other: ExprLike) -> Expr:
+        return binary("floordiv", self, other)
+
+    def __rfloordiv__(self, other: ExprLike) -> Expr:
+        return binary("floordiv", other, self)
+
+    def __mod__(self, other: ExprLike) -> Expr:
+        return binary("floormod", self, other)
+
+    def __rmod__(self, other: ExprLike) -> Expr:
+        return binary("floormod", other, self)
+
+    def __and__(self, other: ExprLike) -> Expr:
+        return binary("bitand", self, other)
+
+    def __or__(self, other: ExprLike) -> Expr:
+        return binary("bitor", self, other)
+
+    def __xor__(self, other: ExprLike) -> Expr:
+        return binary("bitxor", self, other)
+
+    def __lshift__(self, other: ExprLike) -> Expr:
+        return binary("shl", self, other)
+
+    def __rshift__(self, other: ExprLike) -> Expr:
+        return binary("shr", self, other)
+
+    def __neg__(self) -> Expr:
+        return binary("sub", const(0, self.dtype), self)
+
+    def __invert__(self) -> Expr:
+        if self.dtype.is_bool:
+            return Not(self)
+        return binary("bitxor", self, const(-1, self.dtype))
+
+    def __lt__(self, other: ExprLike) -> Expr:
+        return compare("lt", self, other)
+
+    def __le__(self, other: ExprLike) -> Expr:
+        return compare("le", self, other)
+
+    def __gt__(self, other: ExprLike) -> Expr:
+        return compare("gt", self, other)
+
+    def __ge__(self, other: ExprLike) -> Expr:
+        return compare("ge", self, other)
+
+    def __eq__(self, other: object) -> Expr:  # type: ignore[override]
+        if not isinstance(other, (Expr, int, float)):
+            return NotImplemented
+        return compare("eq", self, other)
+
+    def __ne__(self, other: object) -> Expr:  # type: ignore[override]
+        if not isinstance(other, (Expr, int, float)):
+            return NotImplemented
+        return compare("ne", self, other)
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __bool__(self) -> bool:
+        raise TypeError(
+            "an expression has no truth value; use te.if_then_else, te.all or te.any, or & and |"
+        )
+
+    def astype(self, to: str | DType) -> Expr:
+        """Cast to `to` (numpy's result in range; out of range saturates, NaN becomes 0)."""
+        return cast(to, self)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Var(Expr):
+    """A named value: a loop variable, a symbolic size, a scalar parameter. Unique by `uid`."""
+
+    name: str
+    dtype: DType = INT64
+    uid: int = field(default_factory=lambda: next(_uids))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IntImm(Expr):
+    """An integer or truth-value constant."""
+
+    value: int
+    dtype: DType = INT64
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class FloatImm(Expr):
+    """A floating-point constant (value held in double precision)."""
+
+    value: float
+    dtype: DType = FLOAT32
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Cast(Expr):
+    """`value` converted to `dtype`."""
+
+    dtype: DType
+    value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Binary(Expr):
+    """Arithmetic on two values of one dtype; `div` is for floats only."""
+
+    op: BinaryOp
+    a: Expr
+    b: Expr
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Compare(Expr):
+    """A comparison of two values of one dtype."""
+
+    op: CompareOp
+    a: Expr
+    b: Expr
+    dtype: DType = BOOL
+
+    def __bool__(self) -> bool:
+        from farbench_compiler.ir.structural import same
+
+        if self.op == "eq":
+            return same(self.a, self.b)
+        if self.op == "ne":
+            return not same(self.a, self.b)
+        raise TypeError("a comparison of expressions has no truth value; use te.if_then_else")
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Logic(Expr):
+    """Conjunction or disjunction of two truth values."""
+
+    op: LogicOp
+    a: Expr
+    b: Expr
+    dtype: DType = BOOL
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Not(Expr):
+    """Negation of a truth value."""
+
+    a: Expr
+    dtype: DType = BOOL
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Select(Expr):
+    """`a` where `cond`, else `b`; both sides are evaluated."""
+
+    cond: Expr
+    a: Expr
+    b: Expr
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IfThenElse(Expr):
+    """`a` where `cond`, else `b`; the other side is not evaluated (guards loads)."""
+
+    cond: Expr
+    a: Expr
+    b: Expr
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Call(Expr):
+    """A pure intrinsic, by a name of `INTRINSICS`."""
+
+    name: str
+    args: tuple[Expr, ...]
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Load(Expr):
+    """An element of a buffer (a vector of them where an index is a vector)."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Ramp(Expr):
+    """The vector base, base + stride, ... of `lanes` integers."""
+
+    base: Expr
+    stride: Expr
+    lanes: int
+    dtype: DType
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Broadcast(Expr):
+    """A vector of `lanes` copies of a scalar."""
+
+    value: Expr
+    lanes: int
+    dtype: DType
+
+
+def const(value: Scalar, to: str | DType = INT64) -> Expr:
+    """Make a constant of a scalar dtype."""
+    of = dtype(to)
+    return FloatImm(float(value), of) if of.is_float else IntImm(int(value), of)
+
+
+def as_expr(value: ExprLike, like: DType | None = None) -> Expr:
+    """Turn a Python number into a constant, of dtype `like` where that can hold it."""
+    if isinstance(value, Expr):
+        return value
+    if isinstance(value, bool):
+        return IntImm(int(value), like if like is not None else BOOL)
+    if isinstance(value, int):
+        return const(value, like if like is not None else INT64)
+    if isinstance(value, float):
+        fits = like is not None and like.is_float
+        return FloatImm(value, like if fits and like is not None else FLOAT32)
+    if hasattr(value, "item"):  # a numpy scalar, without importing numpy here
+        return as_expr(value.item(), like)
+    raise TypeError(f"{value!r} is not an expression; give an Expr, an int, a float or a bool")
+
+
+def promote(a: DType, b: DType) -> DType:
+    """Give the dtype that an operation on both has (numpy's rule for arrays)."""
+    if a == b:
+        return a
+    lanes = max(a.lanes, b.lanes)
+    a, b = a.scalar, b.scalar
+    if a.is_bool or b.is_bool:
+        wider = b if a.is_bool else a
+    elif a.is_float and b.is_float:
+        wider = a if a.bits >= b.bits else b
+    elif a.is_float or b.is_float:
+        flt, integer = (a, b) if a.is_float else (b, a)
+        wider = DType("float", max(flt.bits, min(64, integer.bits * 2)))
+    elif a.kind == b.kind:
+        wider = a if a.bits >= b.bits else b
+    else:
+        signed, unsigned = (a, b) if a.kind == "int" else (b, a)
+        wider = DType("int", max(signed.bits, min(64, unsigned.bits * 2)))
+    return wider.with_lanes(lanes)
+
+
+def unify(a: ExprLike, b: ExprLike) -> tuple[Expr, Expr]:
+    """Bring two operands to one dtype; a Python number takes the other's (a float widens an int)."""
+    if not isinstance(a, Expr) and not isinstance(b, Expr):
+        a = as_expr(a)
+    if isinstance(a, Expr) and not isinstance(b, Expr):
+        y = as_expr(b, None if isinstance(b, float) and not a.dtype.is_float else a.dtype)
+        x: Expr = a
+    elif isinstance(b, Expr) and not isinstance(a, Expr):
+        x = as_expr(a, None if isinstance(a, float) and not b.dtype.is_float else b.dtype)
+        y = b
+    else:
+        x, y = as_expr(a), as_expr(b)
+    # A size or loop variable (int64) beside a narrower integer stays in index arithmetic.
+    to = promote(x.dtype, y.dtype)
+    return cast(to, x), cast(to, y)
+
+
+def cast(to: str | DType, value: ExprLike) -> Expr:
+    """Convert to `to`; a constant is converted at once, an equal dtype is left alone."""
+    of = dtype(to)
+    x = as_expr(value)
+    if x.dtype == of:
+        return x
+    if of.lanes == 1 and isinstance(x, IntImm) and not of.is_bool:
+        if of.is_float:
+            return FloatImm(float(x.value), of)
+        low, high = int_range(of)
+        if low <= x.value <= high:
+            return IntImm(x.value, of)
+    if of.lanes == 1 and isinstance(x, FloatImm) and of.is_float:
+        return FloatImm(x.value, of)
+    return Cast(of, x)
+
+
+def int_range(of: DType) -> tuple[int, int]:
+    """Give the least and greatest value of an integer dtype (bool: 0 and 1)."""
+    if of.is_bool:
+        return 0, 1
+    if of.kind == "uint":
+        return 0, (1 << of.bits) - 1
+    return -(1 << (of.bits - 1)), (1 << (of.bits - 1)) - 1
+
+
+def binary(op: BinaryOp, a: ExprLike, b: ExprLike) -> Expr:
+    """Build arithmetic on two operands, folding constants and neutral elements."""
+    x, y = unify(a, b)
+    if x.dtype.is_bool and op not in ("bitand", "bitor", "bitxor", "min", "max"):
+        x, y = cast(INT32.with_lanes(x.dtype.lanes), x), cast(INT32.with_lanes(y.dtype.lanes), y)
+    if x.dtype.is_float and op in ("bitand", "bitor", "bitxor", "shl", "shr"):
+        raise TypeError(f"{op} needs integers, got {x.dtype}")
+    if not x.dtype.is_float and op == "div":
+        raise TypeError(f"div needs floats, got {x.dtype}; use // or astype")
+    if isinstance(x, IntImm) and isinstance(y, IntImm):
+        folded = fold_int(op, x.value, y.value, x.dtype)
+        if folded is not None:
+            return IntImm(folded, x.dtype)
+    if isinstance(y, IntImm):
+        if y.value == 0 and op in ("add", "sub", "shl", "shr", "bitor", "bitxor"):
+            return x
+        if y.value == 1 and op in ("mul", "floordiv", "truncdiv"):
+            return x
+        if y.value == 0 and op == "mul":
+            return y
+        if y.value == 1 and op in ("floormod", "truncmod"):
+            return IntImm(0, y.dtype)
+    if isinstance(x, IntImm):
+        if x.value == 0 and op == "add":
+            return y
+        if x.value == 1 and op == "mul":
+            return y
+        if x.value == 0 and op == "mul":
+            return x
+    return Binary(op, x, y, x.dtype)
+
+
+def fold_int(op: BinaryOp, a: int, b: int, of: DType) -> int | None:
+    """Compute integer arithmetic as `of` would; None where it would overflow or divide by 0."""
+    if op in ("floordiv", "floormod", "truncdiv", "truncmod") and b == 0:
+        return None
+    if op in ("shl", "shr") and not 0 <= b < of.bits:
+        return None
+    match op:
+        case "add":
+            value = a + b
+        case "sub":
+            value = a - b
+        case "mul":
+            value = a * b
+        case "floordiv":
+            value = a // b
+        case "floormod":
+            value = a % b
+        case "truncdiv":
+            value = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
+        case "truncmod":
+            value = int(math.copysign(abs(a) % abs(b), a)) if a else 0
+        case "min":
+            value = min(a, b)
+        case "max":
+            value = max(a, b)
+        case "bitand":
+            value = a & b
+        case "bitor":
+            value = a | b
+        case "bitxor":
+            value = a ^ b
+        case "shl":
+            value = a << b
+        case "shr":
+            value = a >> b
+        case _:
+            return None
+    low, high = int_range(of)
+    return value if low <= value <= high else None
+
+
+def divide(a: ExprLike, b: ExprLike) -> Expr:
+    """Divide as `/` does: floats by true division, integers truncating (TVM's te meaning)."""
+    x, y = unify(a, b)
+    return binary("div" if x.dtype.is_float else "truncdiv", x, y)
+
+
+_COMPARED = {
+    "eq": lambda a, b: a == b,
+    "ne": lambda a, b: a != b,
+    "lt": lambda a, b: a < b,
+    "le": lambda a, b: a <= b,
+    "gt": lambda a, b: a > b,
+    "ge": lambda a, b: a >= b,
+}
+
+
+def compare(op: CompareOp, a: ExprLike, b: ExprLike) -> Expr:
+    """Build a comparison; two integer constants under an order fold (eq and ne stay nodes)."""
+    x, y = unify(a, b)
+    if isinstance(x, IntImm) and isinstance(y, IntImm) and op not in ("eq", "ne"):
+        return IntImm(int(_COMPARED[op](x.value, y.value)), BOOL)
+    return Compare(op, x, y, BOOL.with_lanes(x.dtype.lanes))
+
+
+def logic(op: LogicOp, a: ExprLike, b: ExprLike) -> Expr:
+    """Build a conjunction or disjunction of truth values."""
+    x, y = as_truth(a), as_truth(b)
+    if isinstance(x, IntImm):
+        return (y if x.value else x) if op == "and" else (x if x.value else y)
+    if isinstance(y, IntImm):
+        return (x if y.value else y) if op == "and" else (y if y.value else x)
+    return Logic(op, x, y, BOOL.with_lanes(x.dtype.lanes))
+
+
+def as_truth(value: ExprLike) -> Expr:
+    """Turn a value into a truth value (nonzero is true)."""
+    x = as_expr(value)
+    return x if x.dtype.is_bool else compare("ne", x, const(0, x.dtype.scalar))

@@ -1,0 +1,1 @@
+"""How two machines talk: messages, manifest, codec, chunks, transport, client and server."""

@@ -1,0 +1,1 @@
+"""Who holds which device: registration, matching, queue and leases."""
