@@ -1,0 +1,27 @@
+"""Errors of the compiler wing: what happened, where, what to try, in one line each."""
+
+from __future__ import annotations
+
+
+class CompilerError(Exception):
+    """Base of everything that the compiler refuses or fails at."""
+
+
+class ScheduleError(CompilerError):
+    """A tensor expression or schedule that is not legal; names the primitive and the axis."""
+
+
+class TargetError(CompilerError):
+    """A target, CPU or feature that is unknown; lists near matches."""
+
+
+class LoweringError(CompilerError):
+    """A legal program that cannot be turned into loops or machine code."""
+
+
+class LinkError(CompilerError):
+    """Objects that could not be linked, or a tool for it that is missing."""
+
+
+class VerifyError(CompilerError):
+    """A pass left loop IR that is not legal at its stage; names the pass and the node."""

@@ -1,0 +1,210 @@
+"""Walk and rebuild loop IR: children, map over children, substitution.
+
+A package that adds expression nodes of its own gives them `children()` and `rebuild(children)`,
+and everything here works on them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
+from typing import Protocol, Union, overload, runtime_checkable
+
+from farbench_compiler.ir.expr import (
+    Binary,
+    Broadcast,
+    Call,
+    Cast,
+    Compare,
+    Expr,
+    FloatImm,
+    IfThenElse,
+    IntImm,
+    Load,
+    Logic,
+    Not,
+    Ramp,
+    Select,
+    Var,
+)
+from farbench_compiler.ir.stmt import (
+    Allocate,
+    Evaluate,
+    For,
+    IfThen,
+    Let,
+    Seq,
+    Stmt,
+    Store,
+)
+
+Node = Union[Expr, Stmt]
+ExprMap = Callable[[Expr], Expr]
+StmtMap = Callable[[Stmt], Stmt]
+
+
+@runtime_checkable
+class Extension(Protocol):
+    """An expression node that this package does not know."""
+
+    def children(self) -> tuple[Expr, ...]:
+        """Give the expressions below, in a fixed order."""
+
+    def rebuild(self, children: tuple[Expr, ...]) -> Expr:
+        """Make the same node over other children."""
+
+
+def children(node: Node) -> tuple[Node, ...]:
+    """Give the nodes directly below, in order of evaluation."""
+    return _expr_children(node) if isinstance(node, Expr) else _stmt_children(node)
+
+
+def _expr_children(node: Expr) -> tuple[Expr, ...]:
+    match node:
+        case Var() | IntImm() | FloatImm():
+            return ()
+        case Binary(_, a, b, _) | Compare(_, a, b, _) | Logic(_, a, b, _):
+            return (a, b)
+        case Load(_, indices, _):
+            return indices
+        case Cast(_, value) | Broadcast(value, _, _) | Not(value, _):
+            return (value,)
+        case Select(cond, a, b, _) | IfThenElse(cond, a, b, _):
+            return (cond, a, b)
+        case Call(_, args, _):
+            return args
+        case Ramp(base, stride, _, _):
+            return (base, stride)
+        case Extension():
+            return node.children()
+    raise TypeError(f"{type(node).__name__} is no expression of the loop IR")
+
+
+def _stmt_children(node: Stmt) -> tuple[Node, ...]:
+    match node:
+        case For(_, begin, extent, _, body):
+            return (begin, extent, body)
+        case Store(_, indices, value):
+            return (*indices, value)
+        case IfThen(cond, then, None):
+            return (cond, then)
+        case IfThen(cond, then, otherwise) if otherwise is not None:
+            return (cond, then, otherwise)
+        case Seq(stmts):
+            return stmts
+        case Allocate(buffer, body):
+            return (*buffer.shape, body)
+        case Let(_, value, body):
+            return (value, body)
+        case Evaluate(value):
+            return (value,)
+    raise TypeError(f"{type(node).__name__} is no statement of the loop IR")
+
+
+def walk(node: Node) -> Iterator[Node]:
+    """Give the node and all below it, parents first."""
+    stack: list[Node] = [node]
+    while stack:
+        top = stack.pop()
+        yield top
+        stack.extend(reversed(children(top)))
+
+
+def free_vars(node: Node) -> set[Var]:
+    """Collect the variables that are read, bound or not."""
+    return {n for n in walk(node) if isinstance(n, Var)}
+
+
+@overload
+def map_children(node: Expr, on_expr: ExprMap, on_stmt: StmtMap | None = None) -> Expr: ...
+@overload
+def map_children(node: Stmt, on_expr: ExprMap, on_stmt: StmtMap | None = None) -> Stmt: ...
+
+
+def map_children(node: Node, on_expr: ExprMap, on_stmt: StmtMap | None = None) -> Node:
+    """Rebuild a node over mapped children; the node itself where none changed.
+
+    Statements below a statement are left alone unless `on_stmt` is given.
+    """
+    if isinstance(node, Expr):
+        return _map_expr(node, on_expr)
+    return _map_stmt(node, on_expr, on_stmt or (lambda s: s))
+
+
+def _map_expr(node: Expr, f: ExprMap) -> Expr:
+    old = _expr_children(node)
+    new = tuple(f(child) for child in old)
+    if all(x is y for x, y in zip(old, new, strict=True)):
+        return node
+    match node:
+        case Binary(op, _, _, dtype):
+            return Binary(op, new[0], new[1], dtype)
+        case Compare(compare, _, _, dtype):
+            return Compare(compare, new[0], new[1], dtype)
+        case Logic(logic, _, _, dtype):
+            return Logic(logic, new[0], new[1], dtype)
+        case Load(buffer, _, dtype):
+            return Load(buffer, new, dtype)
+        case Cast(dtype, _):
+            return Cast(dtype, new[0])
+        case Not(_, dtype):
+            return Not(new[0], dtype)
+        case Select(_, _, _, dtype):
+            return Select(new[0], new[1], new[2], dtype)
+        case IfThenElse(_, _, _, dtype):
+            return IfThenElse(new[0], new[1], new[2], dtype)
+        case Call(name, _, dtype):
+            return Call(name, new, dtype)
+        case Ramp(_, _, lanes, dtype):
+            return Ramp(new[0], new[1], lanes, dtype)
+        case Broadcast(_, lanes, dtype):
+            return Broadcast(new[0], lanes, dtype)
+        case Extension():
+            return node.rebuild(new)
+    raise TypeError(f"{type(node).__name__} is no expression of the loop IR")
+
+
+def _map_stmt(node: Stmt, f: ExprMap, g: StmtMap) -> Stmt:
+    match node:
+        case For(var, begin, extent, kind, body):
+            new: Stmt = For(var, f(begin), f(extent), kind, g(body))
+        case Store(buffer, indices, value):
+            new = Store(buffer, tuple(f(i) for i in indices), f(value))
+        case IfThen(cond, then, otherwise):
+            new = IfThen(f(cond), g(then), None if otherwise is None else g(otherwise))
+        case Seq(stmts):
+            new = Seq(tuple(g(s) for s in stmts))
+        case Allocate(buffer, body):
+            shape = tuple(f(s) for s in buffer.shape)
+            if any(x is not y for x, y in zip(shape, buffer.shape, strict=True)):
+                buffer = replace(buffer, shape=shape)
+            new = Allocate(buffer, g(body))
+        case Let(var, value, body):
+            new = Let(var, f(value), g(body))
+        case Evaluate(value):
+            new = Evaluate(f(value))
+        case _:
+            raise TypeError(f"{type(node).__name__} is no statement of the loop IR")
+    unchanged = all(x is y for x, y in zip(_stmt_children(node), _stmt_children(new), strict=True))
+    return node if unchanged else new
+
+
+@overload
+def substitute(node: Expr, values: Mapping[Var, Expr]) -> Expr: ...
+@overload
+def substitute(node: Stmt, values: Mapping[Var, Expr]) -> Stmt: ...
+
+
+def substitute(node: Node, values: Mapping[Var, Expr]) -> Node:
+    """Replace variables by expressions, everywhere below."""
+    by_uid = {var.uid: value for var, value in values.items()}
+
+    def on_expr(e: Expr) -> Expr:
+        if isinstance(e, Var):
+            return by_uid.get(e.uid, e)
+        return _map_expr(e, on_expr)
+
+    def on_stmt(s: Stmt) -> Stmt:
+        return _map_stmt(s, on_expr, on_stmt)
+
+    return on_expr(node) if isinstance(node, Expr) else on_stmt(node)
