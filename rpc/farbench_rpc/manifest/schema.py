@@ -7,14 +7,14 @@ int, the name of a size symbol, or an integer expression over symbols ("n + 1", 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Literal, Union
+from typing import Literal
 
 VERSION: tuple[int, int] = (1, 0)
 ABI_VERSION = 1
 SYMBOL = "farbench_manifest"
 MAGIC = b"FBMANIF1"
 
-Dim = Union[int, str]
+Dim = int | str
 EntryKind = Literal["function"]
 
 
@@ -48,7 +48,7 @@ class Entry:
 
     name: str
     symbol: str
-    args: tuple[Union[TensorArg, ScalarArg], ...]
+    args: tuple[TensorArg | ScalarArg, ...]
     symbols: tuple[str, ...] = ()
     kind: EntryKind = "function"
     workspace_bytes: int = 0
@@ -93,4 +93,5 @@ class Manifest:
         for entry in self.entries:
             if entry.name == name:
                 return entry
-        raise KeyError(f"no entry {name!r}; the library has: {', '.join(e.name for e in self.entries)}")
+        have = ", ".join(entry.name for entry in self.entries)
+        raise KeyError(f"no entry {name!r}; the library has: {have}")

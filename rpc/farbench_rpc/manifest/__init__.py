@@ -1,0 +1,65 @@
+"""How a compiled library describes itself: schema, bytes, ELF, and checks against them.
+
+The compiler writes manifests; device and host read them and check every call and load by them.
+"""
+
+from farbench_rpc.manifest.check import Argument, ArrayFacts, Bound, bind, signature
+from farbench_rpc.manifest.dims import evaluate, resolve, symbols_of
+from farbench_rpc.manifest.elf import MACHINES, ElfFacts, read_elf, read_manifest, symbol_bytes
+from farbench_rpc.manifest.encode import decode, encode, pack, unpack
+from farbench_rpc.manifest.errors import ArgumentError, ManifestError
+from farbench_rpc.manifest.loadable import Machine, check_loadable, glibc_needed
+from farbench_rpc.manifest.schema import (
+    ABI_VERSION,
+    MAGIC,
+    SYMBOL,
+    VERSION,
+    Blob,
+    Dim,
+    Entry,
+    EntryKind,
+    Manifest,
+    ScalarArg,
+    TargetFacts,
+    TensorArg,
+)
+from farbench_rpc.manifest.slots import DTYPES, to_slot
+
+__all__ = [
+    "ABI_VERSION",
+    "DTYPES",
+    "MACHINES",
+    "MAGIC",
+    "SYMBOL",
+    "VERSION",
+    "Argument",
+    "ArgumentError",
+    "ArrayFacts",
+    "Blob",
+    "Bound",
+    "Dim",
+    "ElfFacts",
+    "Entry",
+    "EntryKind",
+    "Machine",
+    "Manifest",
+    "ManifestError",
+    "ScalarArg",
+    "TargetFacts",
+    "TensorArg",
+    "bind",
+    "check_loadable",
+    "decode",
+    "encode",
+    "evaluate",
+    "glibc_needed",
+    "pack",
+    "read_elf",
+    "read_manifest",
+    "resolve",
+    "signature",
+    "symbol_bytes",
+    "symbols_of",
+    "to_slot",
+    "unpack",
+]
