@@ -6,7 +6,7 @@ client as the class of that code. `detail` holds plain values (a signal, a limit
 
 from __future__ import annotations
 
-from typing import ClassVar, Dict, Optional, Type, Union
+from typing import ClassVar, Union
 
 Value = Union[str, int, float, bool]
 
@@ -16,10 +16,10 @@ class RpcError(Exception):
 
     code: ClassVar[str] = "infra"
 
-    def __init__(self, message: str, detail: Optional[Dict[str, Value]] = None) -> None:
+    def __init__(self, message: str, detail: dict[str, Value] | None = None) -> None:
         super().__init__(message)
         self.message = message
-        self.detail: Dict[str, Value] = dict(detail or {})
+        self.detail: dict[str, Value] = dict(detail or {})
 
 
 class ProtocolError(RpcError):
@@ -148,13 +148,13 @@ class Cancelled(RpcError):
     code = "cancelled"
 
 
-def _all(base: Type[RpcError]) -> Dict[str, Type[RpcError]]:
+def _all(base: type[RpcError]) -> dict[str, type[RpcError]]:
     found = {base.code: base}
     for sub in base.__subclasses__():
         found.update(_all(sub))
     return found
 
 
-def by_code(code: str) -> Type[RpcError]:
+def by_code(code: str) -> type[RpcError]:
     """Give the class of a code; an unknown code (a newer peer) is a plain RpcError."""
     return _all(RpcError).get(code, RpcError)

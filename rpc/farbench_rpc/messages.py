@@ -4,25 +4,32 @@ A message is a frozen dataclass whose `KIND` is its name on the wire. It travels
 frame, msgpack of [minor version, kind, request id, {field: value}], at most 64 KiB, followed by
 raw payload frames. A field whose name is not known, or whose value is not of the declared type, is
 refused by name. A reply carries the id of its request; events carry it too and come before the
-reply.
+reply. Ids are positive where the side that dialled asks, negative where the side that listens asks,
+and 0 where nobody waits for an answer.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Dict, Optional, Tuple, Union
+from typing import ClassVar, Union
 
-VERSION: Tuple[int, int] = (1, 0)
+VERSION: tuple[int, int] = (1, 0)
 
 Value = Union[str, int, float, bool]
-Facts = Dict[str, Union[str, int, float, bool, Tuple[str, ...]]]
+Facts = dict[str, str | int | float | bool | tuple[str, ...]]
 
 
 @dataclass(frozen=True)
 class Message:
-    """The base of every message."""
+    """The base of every message.
+
+    `SINCE` is the minor version a kind came with; an `EVENT` comes before the reply of its request.
+    A field that came later says so: `field(default=..., metadata={"since": 1})`.
+    """
 
     KIND: ClassVar[str] = ""
+    SINCE: ClassVar[int] = 0
+    EVENT: ClassVar[bool] = False
 
 
 # --- every connection ---------------------------------------------------------------------------
@@ -34,7 +41,7 @@ class Hello(Message):
 
     KIND: ClassVar[str] = "hello"
     role: str  # client, device
-    version: Tuple[int, int] = VERSION
+    version: tuple[int, int] = VERSION
     agent: str = ""
 
 
@@ -44,8 +51,8 @@ class Welcome(Message):
 
     KIND: ClassVar[str] = "welcome"
     role: str  # tracker, device
-    version: Tuple[int, int] = VERSION
-    settings: Dict[str, Value] = field(default_factory=dict)
+    version: tuple[int, int] = VERSION
+    settings: dict[str, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)
@@ -62,7 +69,7 @@ class ErrorReply(Message):
     KIND: ClassVar[str] = "error"
     code: str
     message: str
-    detail: Dict[str, Value] = field(default_factory=dict)
+    detail: dict[str, Value] = field(default_factory=dict)
 
 
 # --- client and tracker -------------------------------------------------------------------------
@@ -76,9 +83,9 @@ class DeviceInfo(Message):
     id: str
     name: str
     state: str  # free, granting, leased, recovering, lost, quarantined, draining
-    labels: Dict[str, str]
+    labels: dict[str, str]
     facts: Facts
-    addresses: Tuple[str, ...]
+    addresses: tuple[str, ...]
     epoch: int
     lease: str = ""
     holder: str = ""
@@ -103,6 +110,7 @@ class LeaseQueued(Message):
     """Event: the request waits at `position` (0 is next), because of `reason`."""
 
     KIND: ClassVar[str] = "lease-queued"
+    EVENT: ClassVar[bool] = True
     position: int
     reason: str
 
@@ -126,7 +134,7 @@ class LeaseRenew(Message):
     """Keep leases alive; answered by LeaseRenewed."""
 
     KIND: ClassVar[str] = "lease-renew"
-    leases: Tuple[str, ...]
+    leases: tuple[str, ...]
 
 
 @dataclass(frozen=True)
@@ -134,8 +142,8 @@ class LeaseRenewed(Message):
     """Which leases live, and why the others ended."""
 
     KIND: ClassVar[str] = "lease-renewed"
-    alive: Tuple[str, ...]
-    ended: Dict[str, str]
+    alive: tuple[str, ...]
+    ended: dict[str, str]
 
 
 @dataclass(frozen=True)
@@ -168,7 +176,7 @@ class DevicePage(Message):
     """A page of devices; `cursor` is empty on the last."""
 
     KIND: ClassVar[str] = "device-page"
-    devices: Tuple[DeviceInfo, ...]
+    devices: tuple[DeviceInfo, ...]
     cursor: str = ""
 
 
@@ -198,7 +206,7 @@ class QueuePage(Message):
     """A page of waiting requests; `cursor` is empty on the last."""
 
     KIND: ClassVar[str] = "queue-page"
-    entries: Tuple[QueueEntry, ...]
+    entries: tuple[QueueEntry, ...]
     cursor: str = ""
 
 
@@ -212,10 +220,10 @@ class Register(Message):
     KIND: ClassVar[str] = "register"
     id: str
     name: str
-    labels: Dict[str, str]
+    labels: dict[str, str]
     facts: Facts
     port: int  # where its own server listens
-    addresses: Tuple[str, ...] = ()  # hosts it believes it can be reached at; may be empty
+    addresses: tuple[str, ...] = ()  # hosts it believes it can be reached at; may be empty
     epoch: int = 0  # the highest it has seen
     lease: str = ""  # the lease it is still serving
 
@@ -310,6 +318,7 @@ class SessionLost(Message):
     """Event without a request: the session is over (lease_lost, device draining, ...)."""
 
     KIND: ClassVar[str] = "session-lost"
+    EVENT: ClassVar[bool] = True
     code: str
     reason: str
 
@@ -329,7 +338,7 @@ class UploadWanted(Message):
     """The chunk ranges [first, last) that are missing; none: the file is there."""
 
     KIND: ClassVar[str] = "upload-wanted"
-    chunks: Tuple[Tuple[int, int], ...]
+    chunks: tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True)
@@ -371,7 +380,7 @@ class Alloc(Message):
 
     KIND: ClassVar[str] = "alloc"
     dtype: str
-    shape: Tuple[int, ...]
+    shape: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -387,7 +396,7 @@ class Free(Message):
     """Drop arrays; answered by Ok."""
 
     KIND: ClassVar[str] = "free"
-    arrays: Tuple[int, ...]
+    arrays: tuple[int, ...]
 
 
 @dataclass(frozen=True)
@@ -415,6 +424,7 @@ class GetChunk(Message):
     """Event: bytes from `offset`, in the frame behind."""
 
     KIND: ClassVar[str] = "get-chunk"
+    EVENT: ClassVar[bool] = True
     offset: int
 
 
@@ -446,7 +456,7 @@ class CallEntry(Message):
     KIND: ClassVar[str] = "call"
     module: int
     entry: str
-    args: Tuple[Union[int, float], ...]
+    args: tuple[int | float, ...]
     timeout_s: float = 60.0
 
 
@@ -465,7 +475,7 @@ class Arm(Message):
     KIND: ClassVar[str] = "arm"
     module: int
     entry: str
-    args: Tuple[Union[int, float], ...]
+    args: tuple[int | float, ...]
 
 
 @dataclass(frozen=True)
@@ -490,7 +500,7 @@ class Measure(Message):
     """Time arms; answered by Samples events, then Measured."""
 
     KIND: ClassVar[str] = "measure"
-    arms: Tuple[Arm, ...]
+    arms: tuple[Arm, ...]
     stop: StopRule
     order: str = "sequential"  # later: abba
     mode: str = "tune"  # tune, report, ab
@@ -504,6 +514,7 @@ class Samples(Message):
     """Event: samples of one arm; the frame behind is int64 little-endian total_ns[count]."""
 
     KIND: ClassVar[str] = "samples"
+    EVENT: ClassVar[bool] = True
     arm: int
     execution: int
     k: int  # calls in each of these samples
@@ -515,8 +526,8 @@ class Measured(Message):
     """The measurement is over: facts of each arm by `<arm>.<fact>` and of the device."""
 
     KIND: ClassVar[str] = "measured"
-    facts: Dict[str, Value]
-    flags: Tuple[str, ...]  # what disturbs: emulated, same_layout, busy, preempted, unsteady, ...
+    facts: dict[str, Value]
+    flags: tuple[str, ...]  # what disturbs: emulated, same_layout, busy, preempted, unsteady, ...
 
 
 @dataclass(frozen=True)
