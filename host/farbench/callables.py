@@ -1,0 +1,117 @@
+"""A loaded library as it is used: its entries are called and timed, wherever it runs."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from typing import Optional
+
+from farbench.arguments import CallArgument
+from farbench.counts import Counts
+from farbench.devices import Device
+from farbench.errors import UsageError
+from farbench.result import Sample, TimingResult
+from farbench_rpc.manifest import Entry, Manifest
+
+CALL_TIMEOUT_S = 60.0
+
+OnSample = Optional[Callable[[Sample], None]]
+
+
+class LoadedModule(ABC):
+    """A library that can be called: `mod(a, b)`, `mod["name"](a, b)`, `mod.time_evaluator`."""
+
+    def __init__(self, manifest: Manifest) -> None:
+        if not manifest.entries:
+            raise UsageError("the library has no entry to call")
+        self.manifest = manifest
+
+    @property
+    def entry_name(self) -> str:
+        """Name of the first entry, which `mod(...)` calls."""
+        return self.manifest.entries[0].name
+
+    @property
+    def entries(self) -> tuple[str, ...]:
+        """Names of all entries."""
+        return tuple(entry.name for entry in self.manifest.entries)
+
+    @property
+    @abstractmethod
+    def device(self) -> Device:
+        """Where it runs."""
+
+    @abstractmethod
+    def call(self, entry: Entry, args: tuple[CallArgument, ...], timeout_s: float) -> None:
+        """Run an entry once; outputs are among the arguments."""
+
+    @abstractmethod
+    def measure(
+        self, entry: Entry, args: tuple[CallArgument, ...], counts: Counts, on_sample: OnSample
+    ) -> TimingResult:
+        """Time an entry; `on_sample` sees each sample as it comes."""
+
+    def __call__(self, *args: CallArgument, timeout_s: float = CALL_TIMEOUT_S) -> None:
+        """Run the first entry once; numpy arrays, NDArrays and numbers are taken."""
+        self.call(self.manifest.entries[0], args, timeout_s)
+
+    def __getitem__(self, name: str) -> Function:
+        return Function(self, self.entry(name))
+
+    def entry(self, name: str) -> Entry:
+        """Find an entry; UsageError lists those that exist."""
+        for entry in self.manifest.entries:
+            if entry.name == name:
+                return entry
+        raise UsageError(f"no entry {name!r}; the library has: {', '.join(self.entries)}")
+
+    def time_evaluator(
+        self,
+        name: str,
+        device: Device | None = None,
+        number: int = 10,
+        repeat: int = 1,
+        min_repeat_ms: float = 0.0,
+        *,
+        cache: str = "hot",
+        exact: bool = False,
+        budget_s: float = 60.0,
+        on_sample: OnSample = None,
+    ) -> Evaluator:
+        """Prepare a timing of entry `name`; counts are checked here (`farbench.counts.Counts`)."""
+        counts = Counts(number, repeat, min_repeat_ms, cache, exact, budget_s)
+        entry = self.entry(name)
+        if device is not None and device != self.device:
+            raise UsageError(f"the module runs on {self.device!r}, not on {device!r}")
+        return Evaluator(self, entry, counts, on_sample)
+
+
+class Function:
+    """One entry of a loaded library."""
+
+    def __init__(self, module: LoadedModule, entry: Entry) -> None:
+        self.module = module
+        self.entry = entry
+
+    def __call__(self, *args: CallArgument, timeout_s: float = CALL_TIMEOUT_S) -> None:
+        """Run it once; outputs are among the arguments."""
+        self.module.call(self.entry, args, timeout_s)
+
+    def __repr__(self) -> str:
+        return f"<Function {self.entry.name} of {self.module!r}>"
+
+
+class Evaluator:
+    """A prepared timing: called with the arguments, it measures."""
+
+    def __init__(
+        self, module: LoadedModule, entry: Entry, counts: Counts, on_sample: OnSample
+    ) -> None:
+        self.module = module
+        self.entry = entry
+        self.counts = counts
+        self._on_sample = on_sample
+
+    def __call__(self, *args: CallArgument) -> TimingResult:
+        """Time the entry with these arguments."""
+        return self.module.measure(self.entry, args, self.counts, self._on_sample)

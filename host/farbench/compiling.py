@@ -1,0 +1,41 @@
+"""From a schedule to loops one can read, and to a library one can call or send."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Union
+
+from farbench.extras import load
+
+if TYPE_CHECKING:
+    from farbench.module import Module
+    from farbench_compiler.ir.expr import Var
+    from farbench_compiler.ir.stmt import LoopFunction
+    from farbench_compiler.target import Target
+    from farbench_compiler.te import Schedule, Tensor
+
+    Argument = Union[Tensor, Var]
+
+
+def lower(
+    schedule: Schedule, args: Sequence[Argument], simple_mode: bool = False, name: str = "main"
+) -> LoopFunction | str:
+    """Turn a schedule into loops; their text with `simple_mode`, else the function itself."""
+    function: LoopFunction = load("farbench_compiler.lower").lower(schedule, args, name=name)
+    if not simple_mode:
+        return function
+    text: str = load("farbench_compiler.ir.printer").to_text(function)
+    return text
+
+
+def build(
+    schedule: Schedule, args: Sequence[Argument], target: str | Target = "native", name: str = "main"
+) -> Module:
+    """Compile a schedule for a target (a preset's name or `llvm -mtriple= -mcpu= -mattr=`).
+
+    TargetError lists near matches of what is unknown; ScheduleError says what is not legal.
+    """
+    from farbench.module import Module
+
+    artifact = load("farbench_compiler.build").build(schedule, args, target=target, name=name)
+    return Module(artifact)

@@ -1,0 +1,42 @@
+"""Where an array lives: the caller's own memory, or the memory of a session's worker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from farbench.errors import UsageError
+
+if TYPE_CHECKING:
+    from farbench.session import Session
+
+
+@dataclass(frozen=True, eq=False)
+class Device:
+    """A place for arrays; without a session it is the memory of the caller's process."""
+
+    session: Session | None = None
+    kind: str = "cpu"
+
+    @property
+    def is_host(self) -> bool:
+        """Tell whether arrays here are plain memory of this process."""
+        return self.session is None
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Device):
+            return NotImplemented
+        return self.session is other.session and self.kind == other.kind
+
+    def __hash__(self) -> int:
+        return hash((self.kind, id(self.session)))
+
+    def __repr__(self) -> str:
+        return "cpu()" if self.session is None else f"{self.session.name}.cpu()"
+
+
+def cpu(index: int = 0) -> Device:
+    """Give the memory of this process; the only index is 0."""
+    if index != 0:
+        raise UsageError(f"there is no cpu({index}); this machine is cpu(0), others are sessions")
+    return Device()

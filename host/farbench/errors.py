@@ -1,0 +1,94 @@
+"""Errors of the host wing, and the families of the other wings that a caller may meet.
+
+Every class says in one line what happened, where, and what to try. `exit_status` is what the
+command line ends with: 1 the run failed, 2 the command was used wrongly.
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from farbench_rpc.errors import (
+    AddressError,
+    Busy,
+    Cancelled,
+    ConnectError,
+    DeviceLost,
+    InvalidArgument,
+    KernelAborted,
+    KernelCrashed,
+    KernelError,
+    KernelExited,
+    KernelTimeout,
+    LeaseLost,
+    LoadRefused,
+    NoMatch,
+    NotFound,
+    OutOfMemory,
+    ProtocolError,
+    QuotaExceeded,
+    Refused,
+    RemoteTimeout,
+    RpcError,
+    VersionMismatch,
+)
+
+
+class HostError(Exception):
+    """Something the host could not do; one line says what, where and what to try."""
+
+    exit_status: ClassVar[int] = 1
+
+
+class MissingExtra(HostError, ImportError):
+    """A library that only the host extra brings is not installed."""
+
+
+class UsageError(HostError, ValueError):
+    """A count, name, path or option that cannot be used; nothing was started."""
+
+    exit_status = 2
+
+
+class SettingsError(UsageError):
+    """The configuration file or an environment variable cannot be read; the message names it."""
+
+
+class SessionClosed(HostError):
+    """A session, array or module was used after its session had ended."""
+
+
+class ValidationFailed(HostError):
+    """An output differs from the reference; the message gives the largest error and where."""
+
+
+__all__ = [
+    "AddressError",
+    "Busy",
+    "Cancelled",
+    "ConnectError",
+    "DeviceLost",
+    "HostError",
+    "InvalidArgument",
+    "KernelAborted",
+    "KernelCrashed",
+    "KernelError",
+    "KernelExited",
+    "KernelTimeout",
+    "LeaseLost",
+    "LoadRefused",
+    "MissingExtra",
+    "NoMatch",
+    "NotFound",
+    "OutOfMemory",
+    "ProtocolError",
+    "QuotaExceeded",
+    "Refused",
+    "RemoteTimeout",
+    "RpcError",
+    "SessionClosed",
+    "SettingsError",
+    "UsageError",
+    "ValidationFailed",
+    "VersionMismatch",
+]

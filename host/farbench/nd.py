@@ -1,0 +1,225 @@
+"""Arrays: in this process (64-byte aligned) or on a device, with one set of methods.
+
+    a = fb.nd.array(x, remote.cpu());  a.numpy();  a.copyfrom(y)
+"""
+
+from __future__ import annotations
+
+import weakref
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Union
+
+import numpy as np
+import numpy.typing as npt
+
+from farbench import fill as _fill
+from farbench.devices import Device
+from farbench.errors import UsageError
+
+if TYPE_CHECKING:
+    from farbench.session import Session
+
+ALIGNMENT = 64
+DTYPES = tuple(_fill.DTYPES)
+
+Numpy = npt.NDArray[Any]
+Source = Union["NDArray", Numpy, Sequence[Any], float]
+Shape = Union[int, Sequence[int]]
+
+
+class NDArray(ABC):
+    """An array of a fixed shape and dtype, row-major and contiguous, on one device.
+
+    `source` says what it holds: `host`, `uninitialised`, or the seed and range of its fill.
+    """
+
+    def __init__(self, shape: tuple[int, ...], dtype: str, device: Device, source: str) -> None:
+        self.shape = shape
+        self.dtype = dtype
+        self.device = device
+        self.source = source
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all elements."""
+        return self.size * np.dtype(self.dtype).itemsize
+
+    @property
+    def size(self) -> int:
+        """Number of elements."""
+        count = 1
+        for extent in self.shape:
+            count *= extent
+        return count
+
+    @property
+    def ndim(self) -> int:
+        """Number of dimensions."""
+        return len(self.shape)
+
+    @abstractmethod
+    def numpy(self) -> Numpy:
+        """Copy the elements into a new numpy array."""
+
+    @abstractmethod
+    def fill(self, seed: int, kind: str, low: float, high: float) -> None:
+        """Fill from a seed, where the array lives; `farbench.fill` gives the same values."""
+
+    @abstractmethod
+    def _write(self, values: Numpy) -> None:
+        """Store `values`, contiguous and of this shape and dtype."""
+
+    def asnumpy(self) -> Numpy:
+        """Copy the elements into a new numpy array (the older name of `numpy`)."""
+        return self.numpy()
+
+    def copyfrom(self, source: Source) -> NDArray:
+        """Store another array's elements here; shape and dtype must be equal."""
+        values = source.numpy() if isinstance(source, NDArray) else np.asarray(source)
+        if not isinstance(source, (NDArray, np.ndarray)):
+            values = values.astype(self.dtype)
+        if values.shape != self.shape or values.dtype.name != self.dtype:
+            raise UsageError(
+                f"cannot copy {values.dtype.name}{list(values.shape)} into "
+                f"{self.dtype}{list(self.shape)}: shape and dtype must be equal"
+            )
+        self._write(np.ascontiguousarray(values))
+        self.source = source.source if isinstance(source, NDArray) else "host"
+        return self
+
+    def copyto(self, target: NDArray) -> NDArray:
+        """Store the elements in another array; shape and dtype must be equal."""
+        return target.copyfrom(self)
+
+    def __len__(self) -> int:
+        if not self.shape:
+            raise TypeError("an array without dimensions has no length")
+        return self.shape[0]
+
+    def __repr__(self) -> str:
+        return f"<NDArray {self.dtype}{list(self.shape)} on {self.device!r}, {self.source}>"
+
+
+class HostArray(NDArray):
+    """An array in this process; `data` is its memory as a numpy array."""
+
+    def __init__(self, data: Numpy, source: str) -> None:
+        super().__init__(data.shape, data.dtype.name, Device(), source)
+        self.data = data
+
+    def numpy(self) -> Numpy:
+        """Copy the elements into a new numpy array."""
+        return self.data.copy()
+
+    def fill(self, seed: int, kind: str, low: float, high: float) -> None:
+        """Fill from a seed."""
+        self.data[...] = _fill.reference(seed, kind, low, high, self.dtype, self.shape)
+        self.source = _fill.describe(seed, kind, low, high)
+
+    def _write(self, values: Numpy) -> None:
+        self.data[...] = values
+
+
+class DeviceArray(NDArray):
+    """An array in a session's worker, known by `handle`; freed some time after it is dropped."""
+
+    def __init__(self, session: Session, handle: int, shape: tuple[int, ...], dtype: str) -> None:
+        super().__init__(shape, dtype, session.cpu(), "uninitialised")
+        self.session = session
+        self.handle = handle
+        # The collector only notes the handle; the session frees it with its next request.
+        weakref.finalize(self, session.dropped.append, handle).atexit = False
+
+    def numpy(self) -> Numpy:
+        """Fetch the elements into a new numpy array."""
+        values: Numpy = np.empty(self.shape, dtype=self.dtype)
+        self.session.get(self.handle, as_bytes(values))
+        return values
+
+    def fill(self, seed: int, kind: str, low: float, high: float) -> None:
+        """Fill from a seed on the device; no elements travel."""
+        self.session.fill(self.handle, seed, kind, low, high)
+        self.source = _fill.describe(seed, kind, low, high)
+
+    def _write(self, values: Numpy) -> None:
+        self.session.put(self.handle, as_bytes(values))
+
+
+def as_bytes(values: Numpy) -> memoryview:
+    """View the memory of a contiguous array as bytes (without a copy)."""
+    return memoryview(values.reshape(-1).view(np.uint8))
+
+
+def aligned(shape: tuple[int, ...], dtype: str) -> Numpy:
+    """Make an uninitialised numpy array whose first element is 64-byte aligned."""
+    of = np.dtype(dtype)
+    nbytes = int(np.prod(shape, dtype=np.int64)) * of.itemsize
+    memory = np.empty(nbytes + ALIGNMENT, dtype=np.uint8)
+    start = -memory.ctypes.data % ALIGNMENT
+    return memory[start : start + nbytes].view(of).reshape(shape)
+
+
+def empty(shape: Shape, dtype: str = "float32", device: Device | None = None) -> NDArray:
+    """Make an array with undefined elements."""
+    extents = _shape(shape)
+    name = _dtype(dtype)
+    if device is None or device.session is None:
+        return HostArray(aligned(extents, name), "uninitialised")
+    return device.session.alloc(extents, name)
+
+
+def array(source: Source, device: Device | None = None) -> NDArray:
+    """Make an array that holds a copy of `source` (a numpy array, an NDArray or nested lists)."""
+    values = source.numpy() if isinstance(source, NDArray) else np.asarray(source)
+    if not isinstance(source, (NDArray, np.ndarray)) and values.dtype == np.float64:
+        values = values.astype(np.float32)  # plain Python floats, as TVM's users expect
+    made = empty(values.shape, values.dtype.name, device)
+    made.copyfrom(values)
+    if isinstance(source, NDArray):
+        made.source = source.source
+    return made
+
+
+def zeros(shape: Shape, dtype: str = "float32", device: Device | None = None) -> NDArray:
+    """Make an array of zeros, filled where it lives."""
+    made = empty(shape, dtype, device)
+    made.fill(0, "constant", 0.0, 0.0)
+    return made
+
+
+def random(
+    shape: Shape,
+    dtype: str = "float32",
+    device: Device | None = None,
+    seed: int = 0,
+    low: float | None = None,
+    high: float | None = None,
+) -> NDArray:
+    """Make an array of uniform values in [low, high), filled from `seed` where it lives.
+
+    The defaults of the range depend on the dtype (`farbench.fill.default_range`). The same seed,
+    range, dtype and shape give the same elements everywhere.
+    """
+    made = empty(shape, dtype, device)
+    least, bound = _fill.default_range(made.dtype)
+    made.fill(seed, "uniform", least if low is None else low, bound if high is None else high)
+    return made
+
+
+def _shape(shape: Shape) -> tuple[int, ...]:
+    extents = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
+    for extent in extents:
+        if isinstance(extent, bool) or not isinstance(extent, (int, np.integer)) or extent < 0:
+            raise UsageError(f"a shape is whole numbers of 0 or more, not {shape!r}")
+    return tuple(int(extent) for extent in extents)
+
+
+def _dtype(dtype: object) -> str:
+    try:
+        name = np.dtype(dtype).name  # type: ignore[call-overload]
+    except TypeError:
+        name = str(dtype)
+    if name not in DTYPES:
+        raise UsageError(f"no dtype {name!r}; arrays hold one of {', '.join(DTYPES)}")
+    return str(name)

@@ -1,0 +1,93 @@
+"""Settings of the host: flags over environment over config.toml, read once at the door."""
+
+from __future__ import annotations
+
+import getpass
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from farbench.errors import SettingsError
+from farbench_rpc.address import Address, parse_address
+
+TRACKER_PORT = 9190
+FILE_NAME = "config.toml"
+
+# Key in the file -> field of Settings and the type it must have there.
+_KEYS: dict[str, type] = {"tracker": str, "user": str, "wait_s": float, "session_timeout_s": float}
+_ENVIRONMENT = {"tracker": "FARBENCH_TRACKER", "user": "FARBENCH_USER"}
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What is the same for every command: who asks, which tracker, how long to wait (seconds)."""
+
+    tracker: str = f"127.0.0.1:{TRACKER_PORT}"
+    user: str = ""
+    wait_s: float = 60.0
+    session_timeout_s: float = 600.0
+
+    @property
+    def tracker_address(self) -> Address:
+        """The tracker's address; SettingsError when it cannot be read."""
+        return parse_address(self.tracker, TRACKER_PORT)
+
+
+def config_path() -> Path:
+    """Give the place of config.toml on this system (it need not exist)."""
+    from farbench.extras import load
+
+    folder: str = load("platformdirs").user_config_dir("farbench", appauthor=False)
+    return Path(folder) / FILE_NAME
+
+
+def load_settings(
+    path: Path | None = None, environment: Mapping[str, str] | None = None
+) -> Settings:
+    """Read the file (default: `config_path()`), then the environment over it."""
+    env = os.environ if environment is None else environment
+    found = Settings(user=_login())
+    found = replace(found, **_from_file(path if path is not None else config_path()))
+    given = {field: env[name] for field, name in _ENVIRONMENT.items() if env.get(name)}
+    return replace(found, **given)
+
+
+def _login() -> str:
+    try:
+        return getpass.getuser()
+    except (KeyError, OSError, ImportError):  # a container's uid without a name
+        return "unknown"
+
+
+def _from_file(path: Path) -> dict[str, str | float]:
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"cannot read {path}: {error}") from error
+    try:
+        import tomllib
+    except ModuleNotFoundError:
+        raise SettingsError(
+            f"{path} needs Python 3.11 to be read; use flags or FARBENCH_TRACKER instead"
+        ) from None
+    try:
+        table = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise SettingsError(f"{path} is not valid TOML: {error}") from error
+    return {key: _checked(path, key, value) for key, value in table.items()}
+
+
+def _checked(path: Path, key: str, value: object) -> str | float:
+    wanted = _KEYS.get(key)
+    if wanted is None:
+        raise SettingsError(f"{path}: unknown setting {key!r}; known: {', '.join(_KEYS)}")
+    if wanted is float and isinstance(value, (int, float)) and not isinstance(value, bool):
+        if value <= 0:
+            raise SettingsError(f"{path}: {key} must be over 0 seconds, not {value}")
+        return float(value)
+    if wanted is str and isinstance(value, str):
+        return value
+    raise SettingsError(f"{path}: {key} must be a {wanted.__name__}, not {value!r}")
