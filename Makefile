@@ -32,7 +32,7 @@ test: system env  ## every test; what is skipped is named with its reason
 	@$(ENV)/bin/python -m pytest $(ARGS)
 
 soak: system env  ## the tests at full scale (hours)
-	@$(ENV)/bin/python -m pytest -m slow $(ARGS)
+	@$(ENV)/bin/python -m pytest -m slow -o faulthandler_timeout=0 $(ARGS)
 
 bench: env  ## speed against the peers, interleaved in one run; one JSON object each
 	@$(ENV)/bin/python benchmarks/kernels.py --json
