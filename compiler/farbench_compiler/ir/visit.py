@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Protocol, Union, overload, runtime_checkable
+from typing import Any, Protocol, overload, runtime_checkable
 
 from farbench_compiler.ir.expr import (
     Binary,
@@ -38,7 +38,7 @@ from farbench_compiler.ir.stmt import (
     Store,
 )
 
-Node = Union[Expr, Stmt]
+Node = Expr | Stmt
 ExprMap = Callable[[Expr], Expr]
 StmtMap = Callable[[Stmt], Stmt]
 
@@ -131,36 +131,31 @@ def map_children(node: Node, on_expr: ExprMap, on_stmt: StmtMap | None = None) -
     return _map_stmt(node, on_expr, on_stmt or (lambda s: s))
 
 
+_REBUILD: dict[type[Expr], Callable[[Any, tuple[Expr, ...]], Expr]] = {
+    Binary: lambda e, c: Binary(e.op, c[0], c[1], e.dtype),
+    Compare: lambda e, c: Compare(e.op, c[0], c[1], e.dtype),
+    Logic: lambda e, c: Logic(e.op, c[0], c[1], e.dtype),
+    Load: lambda e, c: Load(e.buffer, c, e.dtype),
+    Cast: lambda e, c: Cast(e.dtype, c[0]),
+    Not: lambda e, c: Not(c[0], e.dtype),
+    Select: lambda e, c: Select(c[0], c[1], c[2], e.dtype),
+    IfThenElse: lambda e, c: IfThenElse(c[0], c[1], c[2], e.dtype),
+    Call: lambda e, c: Call(e.name, c, e.dtype),
+    Ramp: lambda e, c: Ramp(c[0], c[1], e.lanes, e.dtype),
+    Broadcast: lambda e, c: Broadcast(c[0], e.lanes, e.dtype),
+}
+
+
 def _map_expr(node: Expr, f: ExprMap) -> Expr:
     old = _expr_children(node)
     new = tuple(f(child) for child in old)
     if all(x is y for x, y in zip(old, new, strict=True)):
         return node
-    match node:
-        case Binary(op, _, _, dtype):
-            return Binary(op, new[0], new[1], dtype)
-        case Compare(compare, _, _, dtype):
-            return Compare(compare, new[0], new[1], dtype)
-        case Logic(logic, _, _, dtype):
-            return Logic(logic, new[0], new[1], dtype)
-        case Load(buffer, _, dtype):
-            return Load(buffer, new, dtype)
-        case Cast(dtype, _):
-            return Cast(dtype, new[0])
-        case Not(_, dtype):
-            return Not(new[0], dtype)
-        case Select(_, _, _, dtype):
-            return Select(new[0], new[1], new[2], dtype)
-        case IfThenElse(_, _, _, dtype):
-            return IfThenElse(new[0], new[1], new[2], dtype)
-        case Call(name, _, dtype):
-            return Call(name, new, dtype)
-        case Ramp(_, _, lanes, dtype):
-            return Ramp(new[0], new[1], lanes, dtype)
-        case Broadcast(_, lanes, dtype):
-            return Broadcast(new[0], lanes, dtype)
-        case Extension():
-            return node.rebuild(new)
+    rebuild = _REBUILD.get(type(node))
+    if rebuild is not None:
+        return rebuild(node, new)
+    if isinstance(node, Extension):
+        return node.rebuild(new)
     raise TypeError(f"{type(node).__name__} is no expression of the loop IR")
 
 
