@@ -1,0 +1,82 @@
+"""Tensor expressions and schedules: what to compute, and in which loops.
+
+`te.sum`, `te.max`, `te.min`, `te.prod` reduce over axes made by `te.reduce_axis`; `te.all` and
+`te.any` join conditions. Sizes and loop variables are int64.
+"""
+
+from farbench_compiler.errors import ScheduleError
+from farbench_compiler.ir.expr import Expr, Var
+from farbench_compiler.te.axis import IterVar, Range, reduce_axis
+from farbench_compiler.te.compute import (
+    compute,
+    compute_all,
+    const,
+    placeholder,
+    size_var,
+    var,
+)
+from farbench_compiler.te.intrinsics import (
+    abs,
+    ceil,
+    clz,
+    cos,
+    cosh,
+    div,
+    erf,
+    exp,
+    exp2,
+    floor,
+    floordiv,
+    floormod,
+    fma,
+    if_then_else,
+    indexdiv,
+    indexmod,
+    isfinite,
+    isinf,
+    isnan,
+    log,
+    log2,
+    log10,
+    popcount,
+    pow,
+    power,
+    round,
+    rsqrt,
+    select,
+    sigmoid,
+    sin,
+    sinh,
+    sqrt,
+    tan,
+    tanh,
+    trunc,
+    truncdiv,
+    truncmod,
+)
+from farbench_compiler.te.operation import ComputeOp, Operation, PlaceholderOp
+from farbench_compiler.te.reduction import (
+    all,
+    any,
+    comm_reducer,
+    max,
+    max_value,
+    min,
+    min_value,
+    prod,
+    sum,
+)
+from farbench_compiler.te.schedule import Schedule, create_schedule
+from farbench_compiler.te.stage import Stage
+from farbench_compiler.te.tensor import Tensor, TensorSlice
+
+__all__ = [
+    "ComputeOp", "Expr", "IterVar", "Operation", "PlaceholderOp", "Range", "Schedule",
+    "ScheduleError", "Stage", "Tensor", "TensorSlice", "Var", "abs", "all", "any", "ceil", "clz",
+    "comm_reducer", "compute", "compute_all", "const", "cos", "cosh", "create_schedule", "div",
+    "erf", "exp", "exp2", "floor", "floordiv", "floormod", "fma", "if_then_else", "indexdiv",
+    "indexmod", "isfinite", "isinf", "isnan", "log", "log10", "log2", "max", "max_value", "min",
+    "min_value", "placeholder", "popcount", "pow", "power", "prod", "reduce_axis", "round",
+    "rsqrt", "select", "sigmoid", "sin", "sinh", "size_var", "sqrt", "sum", "tan", "tanh", "trunc",
+    "truncdiv", "truncmod", "var",
+]  # fmt: skip

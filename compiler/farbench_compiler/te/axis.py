@@ -1,0 +1,64 @@
+"""Axes: the loop variables of a computation, over its data or over a reduction."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from farbench_compiler.errors import ScheduleError
+from farbench_compiler.ir.dtypes import INT64
+from farbench_compiler.ir.expr import Expr, ExprLike, Var, as_expr, cast
+
+AxisKind = Literal["data", "reduce"]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Range:
+    """The integers begin, ..., begin + extent - 1."""
+
+    begin: Expr
+    extent: Expr
+
+    @property
+    def min(self) -> Expr:
+        """The first of them."""
+        return self.begin
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class IterVar(Var):
+    """A loop variable; `dom` is None where a schedule made it, since its extent follows later."""
+
+    dom: Range | None = None
+    kind: AxisKind = "data"
+
+    @property
+    def var(self) -> Var:
+        """The variable that stands for the axis in expressions: the axis itself."""
+        return self
+
+    @property
+    def domain(self) -> Range:
+        """The range of an axis that a computation declared."""
+        if self.dom is None:
+            raise ScheduleError(f"axis {self.name} was made by a schedule and has no range yet")
+        return self.dom
+
+    def __repr__(self) -> str:
+        return f"IterVar({self.name}, {self.kind})"
+
+
+def as_index(value: ExprLike) -> Expr:
+    """Turn a value into an index or a size (int64); ScheduleError for a float."""
+    x = as_expr(value)
+    if x.dtype.is_float:
+        raise ScheduleError(f"an index or a size must be an integer, got {x.dtype}; use astype")
+    return cast(INT64, x)
+
+
+def reduce_axis(dom: tuple[ExprLike, ExprLike] | Range, name: str = "rv") -> IterVar:
+    """Make an axis to reduce over, from `dom[0]` up to but not including `dom[1]`."""
+    if isinstance(dom, Range):
+        return IterVar(name, dom=dom, kind="reduce")
+    begin, end = as_index(dom[0]), as_index(dom[1])
+    return IterVar(name, dom=Range(begin, end - begin), kind="reduce")

@@ -1,0 +1,234 @@
+"""Functions on single values: the intrinsics of the loop IR, choices and integer divisions."""
+
+from __future__ import annotations
+
+from farbench_compiler.errors import ScheduleError
+from farbench_compiler.ir import expr as ir
+from farbench_compiler.ir.dtypes import BOOL, INT32
+from farbench_compiler.ir.expr import Call, Expr, ExprLike, IfThenElse, Select, as_expr
+
+
+def _float(name: str, value: ExprLike) -> Expr:
+    """Call a function that floats have; an integer constant counts as float32."""
+    x = as_expr(value)
+    if not isinstance(value, Expr):
+        x = as_expr(float(x.value)) if isinstance(x, ir.IntImm) else x
+    if not x.dtype.is_float:
+        raise ScheduleError(f"{name} needs a float, got {x.dtype}; use astype")
+    return Call(name, (x,), x.dtype)
+
+
+def _rounding(name: str, value: ExprLike) -> Expr:
+    x = as_expr(value)
+    return Call(name, (x,), x.dtype) if x.dtype.is_float else x
+
+
+def _classify(name: str, value: ExprLike, of_integers: bool) -> Expr:
+    x = as_expr(value)
+    return Call(name, (x,), BOOL) if x.dtype.is_float else ir.const(of_integers, BOOL)
+
+
+def _bits(name: str, value: ExprLike) -> Expr:
+    x = as_expr(value)
+    if not x.dtype.is_int:
+        raise ScheduleError(f"{name} needs an integer, got {x.dtype}")
+    return Call(name, (x,), INT32)
+
+
+def exp(x: ExprLike) -> Expr:
+    """Give e to the power of x."""
+    return _float("exp", x)
+
+
+def exp2(x: ExprLike) -> Expr:
+    """Give 2 to the power of x."""
+    return _float("exp2", x)
+
+
+def log(x: ExprLike) -> Expr:
+    """Give the natural logarithm."""
+    return _float("log", x)
+
+
+def log2(x: ExprLike) -> Expr:
+    """Give the logarithm to base 2."""
+    return _float("log2", x)
+
+
+def log10(x: ExprLike) -> Expr:
+    """Give the logarithm to base 10."""
+    return _float("log10", x)
+
+
+def sqrt(x: ExprLike) -> Expr:
+    """Give the square root."""
+    return _float("sqrt", x)
+
+
+def rsqrt(x: ExprLike) -> Expr:
+    """Give one over the square root."""
+    return _float("rsqrt", x)
+
+
+def tanh(x: ExprLike) -> Expr:
+    """Give the hyperbolic tangent."""
+    return _float("tanh", x)
+
+
+def sinh(x: ExprLike) -> Expr:
+    """Give the hyperbolic sine."""
+    return _float("sinh", x)
+
+
+def cosh(x: ExprLike) -> Expr:
+    """Give the hyperbolic cosine."""
+    return _float("cosh", x)
+
+
+def sin(x: ExprLike) -> Expr:
+    """Give the sine."""
+    return _float("sin", x)
+
+
+def cos(x: ExprLike) -> Expr:
+    """Give the cosine."""
+    return _float("cos", x)
+
+
+def tan(x: ExprLike) -> Expr:
+    """Give the tangent."""
+    return _float("tan", x)
+
+
+def sigmoid(x: ExprLike) -> Expr:
+    """Give 1 / (1 + exp(-x))."""
+    return _float("sigmoid", x)
+
+
+def erf(x: ExprLike) -> Expr:
+    """Give the error function."""
+    return _float("erf", x)
+
+
+def floor(x: ExprLike) -> Expr:
+    """Round towards minus infinity; an integer stays."""
+    return _rounding("floor", x)
+
+
+def ceil(x: ExprLike) -> Expr:
+    """Round towards infinity; an integer stays."""
+    return _rounding("ceil", x)
+
+
+def round(x: ExprLike) -> Expr:
+    """Round to the nearest integer as numpy does (halves to even); an integer stays."""
+    return _rounding("round", x)
+
+
+def trunc(x: ExprLike) -> Expr:
+    """Round towards zero; an integer stays."""
+    return _rounding("trunc", x)
+
+
+def abs(x: ExprLike) -> Expr:
+    """Give the absolute value."""
+    value = as_expr(x)
+    unsigned = value.dtype.is_bool or value.dtype.kind == "uint"
+    return value if unsigned else Call("abs", (value,), value.dtype)
+
+
+def power(x: ExprLike, y: ExprLike) -> Expr:
+    """Give x to the power of y, both floats."""
+    a, b = ir.unify(x, y)
+    if not a.dtype.is_float:
+        raise ScheduleError(f"power needs floats, got {a.dtype}; use astype")
+    return Call("pow", (a, b), a.dtype)
+
+
+pow = power
+
+
+def fma(x: ExprLike, y: ExprLike, z: ExprLike) -> Expr:
+    """Give x * y + z, rounded once."""
+    a, b = ir.unify(x, y)
+    a, c = ir.unify(a, z)
+    b = ir.cast(a.dtype, b)
+    if not a.dtype.is_float:
+        raise ScheduleError(f"fma needs floats, got {a.dtype}; use astype")
+    return Call("fma", (a, b, c), a.dtype)
+
+
+def isnan(x: ExprLike) -> Expr:
+    """Tell whether a value is not a number."""
+    return _classify("isnan", x, False)
+
+
+def isinf(x: ExprLike) -> Expr:
+    """Tell whether a value is infinite."""
+    return _classify("isinf", x, False)
+
+
+def isfinite(x: ExprLike) -> Expr:
+    """Tell whether a value is neither infinite nor NaN."""
+    return _classify("isfinite", x, True)
+
+
+def popcount(x: ExprLike) -> Expr:
+    """Count the bits that are set (int32)."""
+    return _bits("popcount", x)
+
+
+def clz(x: ExprLike) -> Expr:
+    """Count the leading bits that are not set (int32)."""
+    return _bits("clz", x)
+
+
+def if_then_else(cond: ExprLike, a: ExprLike, b: ExprLike) -> Expr:
+    """Give `a` where `cond` holds, else `b`; the other side is not evaluated."""
+    x, y = _sides(a, b)
+    return IfThenElse(ir.as_truth(cond), x, y, x.dtype)
+
+
+def select(cond: ExprLike, a: ExprLike, b: ExprLike) -> Expr:
+    """Give `a` where `cond` holds, else `b`; both sides are evaluated."""
+    x, y = _sides(a, b)
+    return Select(ir.as_truth(cond), x, y, x.dtype)
+
+
+def _sides(a: ExprLike, b: ExprLike) -> tuple[Expr, Expr]:
+    if not isinstance(a, Expr) and not isinstance(b, Expr):
+        # Both plain numbers: a float on one side makes both floats.
+        if isinstance(a, float) or isinstance(b, float):
+            a, b = float(a), float(b)
+        else:
+            return ir.unify(ir.const(a, INT32), b) if not isinstance(a, bool) else ir.unify(a, b)
+    return ir.unify(a, b)
+
+
+def floordiv(a: ExprLike, b: ExprLike) -> Expr:
+    """Divide, rounding towards minus infinity."""
+    return ir.binary("floordiv", a, b)
+
+
+def floormod(a: ExprLike, b: ExprLike) -> Expr:
+    """Give the rest of `floordiv` (the sign of b)."""
+    return ir.binary("floormod", a, b)
+
+
+def truncdiv(a: ExprLike, b: ExprLike) -> Expr:
+    """Divide, rounding towards zero (as C does)."""
+    return ir.binary("truncdiv", a, b)
+
+
+def truncmod(a: ExprLike, b: ExprLike) -> Expr:
+    """Give the rest of `truncdiv` (the sign of a)."""
+    return ir.binary("truncmod", a, b)
+
+
+def div(a: ExprLike, b: ExprLike) -> Expr:
+    """Divide as `/` does: floats exactly, integers rounding towards zero."""
+    return ir.divide(a, b)
+
+
+indexdiv = floordiv
+indexmod = floormod

@@ -1,0 +1,122 @@
+"""Schedules: the stages of a program in order, found by tensor or operation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Union
+
+from farbench_compiler.errors import ScheduleError
+from farbench_compiler.ir.stmt import Scope
+from farbench_compiler.te import cache
+from farbench_compiler.te.operation import ComputeOp, Operation
+from farbench_compiler.te.stage import Inline, Stage
+from farbench_compiler.te.tensor import Tensor
+
+Source = Union[Tensor, Operation]
+
+
+class Schedule:
+    """How a program is computed: one stage an operation, producers before readers."""
+
+    def __init__(self, outputs: Sequence[Operation]) -> None:
+        self.outputs = tuple(outputs)
+        self.stages: list[Stage] = []
+        self._by_tensor: dict[Tensor, Stage] = {}
+        for op in _post_order(outputs):
+            self._add(Stage(self, op, op in self.outputs), len(self.stages))
+
+    def _add(self, stage: Stage, at: int) -> None:
+        self.stages.insert(at, stage)
+        for tensor in stage.op.outputs:
+            self._by_tensor[tensor] = stage
+
+    def __getitem__(self, source: Source) -> Stage:
+        """Give the stage that computes a tensor or stands for an operation."""
+        tensor = source if isinstance(source, Tensor) else source.output(0)
+        stage = self._by_tensor.get(tensor)
+        if stage is None:
+            raise ScheduleError(f"{tensor.name} is not part of this schedule")
+        return stage
+
+    def __contains__(self, source: object) -> bool:
+        tensor = source.output(0) if isinstance(source, Operation) else source
+        return tensor in self._by_tensor
+
+    def readers(self, tensor: Tensor) -> tuple[Stage, ...]:
+        """List the stages that read a tensor."""
+        return tuple(s for s in self.stages if tensor in s.op.input_tensors)
+
+    def cache_write(self, tensor: Tensor | Sequence[Tensor], scope: Scope = "local") -> Tensor:
+        """Compute a tensor in memory of its own and copy it out; the new stage's tensor.
+
+        The new stage takes over the computation with its reduction: attach it to a loop of the
+        copying stage to have a tile. To be called before the stage's loops are changed.
+        """
+        if not isinstance(tensor, Tensor):
+            if len(tensor) != 1:
+                raise ScheduleError("cache_write: give the one output of an operation")
+            tensor = tensor[0]
+        stage = self[tensor]
+        op = stage.compute_op("cache_write")
+        if stage.relations or stage.kinds:
+            raise ScheduleError(
+                f"cache_write: the loops of stage {stage.name} were changed already; "
+                "call cache_write first"
+            )
+        if isinstance(stage.attach, Inline) or op.num_outputs != 1:
+            raise ScheduleError(
+                f"cache_write: stage {stage.name} is inlined or has several outputs"
+            )
+        cached, copy = cache.write(op, scope)
+        new = Stage(self, cached, False)
+        new.scope = scope
+        self._add(new, self.stages.index(stage))
+        stage.op = copy
+        stage.leaf_iter_vars = list(copy.axis)
+        return cached.output(0)
+
+    def cache_read(
+        self, tensor: Tensor, scope: Scope, readers: Sequence[Source] | Source
+    ) -> Tensor:
+        """Copy a tensor to memory of its own, from which `readers` read; the new stage's tensor."""
+        given = readers if isinstance(readers, (list, tuple)) else [readers]  # type: ignore[list-item]
+        stages = [self[r] for r in given]
+        for stage in stages:
+            if tensor not in stage.op.input_tensors:
+                raise ScheduleError(f"cache_read: stage {stage.name} does not read {tensor.name}")
+        copy = cache.read(tensor, scope)
+        new = Stage(self, copy, False)
+        new.scope = scope
+        self._add(new, self.stages.index(self[tensor]) + 1)
+        for stage in stages:
+            op = stage.compute_op("cache_read")
+            stage.op = cache.redirect(op, tensor, copy.output(0))
+        return copy.output(0)
+
+    def __repr__(self) -> str:
+        return f"Schedule({', '.join(repr(s) for s in self.stages)})"
+
+
+def create_schedule(ops: Source | Sequence[Source]) -> Schedule:
+    """Make the schedule that computes each operation as a whole, loops in the order of the axes."""
+    given = ops if isinstance(ops, (list, tuple)) else [ops]  # type: ignore[list-item]
+    outputs = [o.op if isinstance(o, Tensor) else o for o in given]
+    if not outputs or not all(isinstance(o, ComputeOp) for o in outputs):
+        raise ScheduleError("create_schedule: give the operations of computed tensors (C.op)")
+    return Schedule(outputs)
+
+
+def _post_order(outputs: Sequence[Operation]) -> list[Operation]:
+    """List all operations that the outputs need, producers first."""
+    order: list[Operation] = []
+    seen: set[int] = set()
+    stack: list[tuple[Operation, bool]] = [(op, False) for op in reversed(outputs)]
+    while stack:
+        op, done = stack.pop()
+        if done:
+            order.append(op)
+        elif id(op) not in seen:
+            seen.add(id(op))
+            stack.append((op, True))
+            stack.extend((t.op, False) for t in reversed(op.input_tensors))
+    return order
