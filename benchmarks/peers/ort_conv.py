@@ -1,0 +1,56 @@
+"""onnxruntime on one conv2d at a time: NCHW in and out, constant weights, IO binding."""
+
+import os
+
+import numpy as np
+import onnx
+import onnxruntime as ort
+from _lines import serve, timed
+from onnx import TensorProto, helper, numpy_helper
+
+THREADS = int(os.environ.get("OMP_NUM_THREADS", "1"))
+
+
+def session(height: int, channels: int, filters: int, kernel: int, stride: int) -> ort.InferenceSession:
+    """Build a model of one convolution (batch 1, padding kernel // 2) with seeded weights."""
+    pad = kernel // 2
+    out = (height + 2 * pad - kernel) // stride + 1
+    weights = np.random.default_rng(1).standard_normal((filters, channels, kernel, kernel), np.float32)
+    node = helper.make_node("Conv", ["x", "w"], ["y"], strides=[stride] * 2, pads=[pad] * 4)
+    graph = helper.make_graph(
+        [node],
+        "conv",
+        [helper.make_tensor_value_info("x", TensorProto.FLOAT, (1, channels, height, height))],
+        [helper.make_tensor_value_info("y", TensorProto.FLOAT, (1, filters, out, out))],
+        [numpy_helper.from_array(weights, "w")],
+    )
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
+    onnx.checker.check_model(model)
+    options = ort.SessionOptions()
+    options.intra_op_num_threads = THREADS
+    options.log_severity_level = 4
+    return ort.InferenceSession(
+        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
+    )
+
+
+_ready: dict[tuple[int, ...], tuple[ort.InferenceSession, ort.IOBinding]] = {}
+
+
+def conv(request: dict) -> dict:
+    """Time `samples` runs of the layer {height, channels, filters, kernel, stride}."""
+    layer = tuple(int(request[k]) for k in ("height", "channels", "filters", "kernel", "stride"))
+    if layer not in _ready:
+        made = session(*layer)
+        shape = (1, layer[1], layer[0], layer[0])
+        binding = made.io_binding()
+        binding.bind_cpu_input("x", np.random.default_rng(0).standard_normal(shape, np.float32))
+        binding.bind_output("y")
+        made.run_with_iobinding(binding)
+        _ready[layer] = made, binding
+    made, binding = _ready[layer]
+    return timed(lambda: made.run_with_iobinding(binding), int(request.get("samples", 5)))
+
+
+if __name__ == "__main__":
+    serve({"peer": "onnxruntime", "version": ort.__version__, "threads": THREADS}, {"conv": conv})
