@@ -1,9 +1,9 @@
 """Network addresses as people type them: `host:port`, `[::1]:9190`, names.
 
-    >>> parse_address("[::1]:9190")
-    Address(host='::1', port=9190)
-    >>> parse_address("board.lan", default_port=9190).zmq
-    'tcp://board.lan:9190'
+>>> parse_address("[::1]:9190")
+Address(host='::1', port=9190)
+>>> parse_address("board.lan", default_port=9190).zmq
+'tcp://board.lan:9190'
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import ipaddress
 import re
 from dataclasses import dataclass
-from typing import Optional
 
 from farbench_rpc.errors import AddressError
 
@@ -59,7 +58,7 @@ class Address:
         return Address(self.host, port)
 
 
-def parse_address(text: str, default_port: Optional[int] = None) -> Address:
+def parse_address(text: str, default_port: int | None = None) -> Address:
     """Read `host:port`, `[v6]:port`, and without a port where `default_port` is given.
 
     `*` and an empty host mean every interface. Raises AddressError that quotes the text.

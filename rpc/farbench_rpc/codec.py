@@ -12,7 +12,7 @@ Request ids: positive where the side that dialled asks, negative where the side 
 from __future__ import annotations
 
 import threading
-from typing import Any, NamedTuple, Union
+from typing import Any, NamedTuple
 
 import msgpack
 
@@ -21,8 +21,7 @@ from farbench_rpc.errors import InvalidArgument, ProtocolError
 from farbench_rpc.limits import INT64_MAX, INT64_MIN, MAX_HEADER, MAX_ITEMS
 from farbench_rpc.messages import VERSION, Message
 from farbench_rpc.schema import Codec, Mismatch, compile_class, quoted
-
-Buffer = Union[bytes, bytearray, memoryview]
+from farbench_rpc.transport.base import Buffer
 
 
 class Decoded(NamedTuple):

@@ -6,9 +6,9 @@ client as the class of that code. `detail` holds plain values (a signal, a limit
 
 from __future__ import annotations
 
-from typing import ClassVar, Union
+from typing import ClassVar
 
-Value = Union[str, int, float, bool]
+Value = str | int | float | bool
 
 
 class RpcError(Exception):

@@ -11,11 +11,11 @@ and 0 where nobody waits for an answer.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import ClassVar, Union
+from typing import ClassVar
 
 VERSION: tuple[int, int] = (1, 0)
 
-Value = Union[str, int, float, bool]
+Value = str | int | float | bool
 Facts = dict[str, str | int | float | bool | tuple[str, ...]]
 
 

@@ -163,7 +163,7 @@ def _fixed(items: list[Codec]) -> Codec:
             raise Mismatch(f"must have {len(converts)} items, has {len(values)}")
         out: list[Any] = []
         try:
-            for value, convert in zip(values, converts):
+            for value, convert in zip(values, converts, strict=True):
                 out.append(convert(value, minor))  # noqa: PERF401 - the index of a failure
         except Mismatch as bad:
             raise bad.inside(f"[{len(out)}]") from None

@@ -11,11 +11,11 @@ import enum
 import socket
 import threading
 from collections.abc import Callable, Sequence
-from typing import Any, NamedTuple, Protocol, Union
+from typing import Any, NamedTuple, Protocol
 
 from farbench_rpc.address import Address
 
-Buffer = Union[bytes, bytearray, memoryview]
+Buffer = bytes | bytearray | memoryview
 Frames = Sequence[Buffer]
 Pollable = Any
 """What zmq.Poller.register takes: a zmq socket or a file descriptor."""

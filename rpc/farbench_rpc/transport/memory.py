@@ -1,9 +1,9 @@
 """Frames between two threads of one process, with the same manners as over a network.
 
-    hub = MemoryListener()
-    channel = hub.connect()          # another thread may use it
-    channel.send([b"header"], deadline)
-    arrival = hub.receive()          # Arrival(peer, [b"header"])
+hub = MemoryListener()
+channel = hub.connect()          # another thread may use it
+channel.send([b"header"], deadline)
+arrival = hub.receive()          # Arrival(peer, [b"header"])
 """
 
 from __future__ import annotations
