@@ -1,0 +1,67 @@
+"""Bound inference: what part of each tensor its readers need, and the loops that compute it.
+
+Goes from the outputs to the inputs: when a stage's turn comes, the loops of all its readers are
+known, and so is what one step of the loop it is attached to reads.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container
+
+from farbench_compiler.ir.expr import Var
+from farbench_compiler.ir.visit import substitute
+from farbench_compiler.lower.nest import Nest, build_nest
+from farbench_compiler.lower.placement import Placement
+from farbench_compiler.lower.region import Part, Span, clamp, span_of, union
+from farbench_compiler.lower.scope import Scope
+from farbench_compiler.te.stage import Stage
+from farbench_compiler.te.tensor import Tensor, reads
+
+
+def infer_bounds(
+    placement: Placement, given: Container[Tensor], scope: Scope
+) -> dict[Stage, Nest]:
+    """Make the loops of all stages; tensors that are `given` by the caller are computed whole."""
+    nests: dict[Stage, Nest] = {}
+    for stage in reversed(placement.stages):
+        op = placement.ops[stage]
+        whole = not placement.path(stage) and any(t in given for t in op.outputs)
+        if whole or not placement.readers(stage):
+            region = tuple(Part(iv.domain.begin, iv.domain.extent) for iv in op.axis)
+        else:
+            region = _needed(stage, placement, nests, scope)
+        nests[stage] = build_nest(stage, op, region, scope)
+    return nests
+
+
+def _needed(
+    stage: Stage, placement: Placement, nests: dict[Stage, Nest], scope: Scope
+) -> tuple[Part, ...]:
+    """Join what all readers read while the loops inside the stage's place run."""
+    op = placement.ops[stage]
+    fixed = _fixed_variables(stage, placement, nests)
+    spans: list[list[Span | None]] = [[] for _ in op.axis]
+    for reader in placement.readers(stage):
+        nest = nests[reader]
+        for load in reads(*nest.op.body):
+            if load.buffer in op.outputs:
+                for found, index in zip(spans, load.indices, strict=True):
+                    found.append(span_of(substitute(index, nest.values), fixed, scope))
+    parts = []
+    for found, axis in zip(spans, op.axis, strict=True):
+        known = [span for span in found if span is not None]
+        joined = union(known, scope) if known and len(known) == len(found) else None
+        parts.append(clamp(joined, axis.domain.extent, scope))
+    return tuple(parts)
+
+
+def _fixed_variables(
+    stage: Stage, placement: Placement, nests: dict[Stage, Nest]
+) -> frozenset[Var]:
+    """Collect the variables of the loops around a stage."""
+    fixed: set[Var] = set()
+    for around, axis in placement.path(stage):
+        place = around.leaf_index(axis)
+        if place is not None:
+            fixed.update(nests[around].variables(place))
+    return frozenset(fixed)

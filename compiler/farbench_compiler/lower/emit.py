@@ -1,0 +1,170 @@
+"""Turn nests into statements: loops, guards, the start and the steps of reductions."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from farbench_compiler.ir.expr import Expr, IntImm, Load, Var, logic
+from farbench_compiler.ir.stmt import Allocate, For, IfThen, Let, Seq, Stmt, Store
+from farbench_compiler.ir.visit import free_vars, map_children, substitute
+from farbench_compiler.lower.memory import Memory
+from farbench_compiler.lower.nest import Guard, Nest
+from farbench_compiler.lower.placement import Placement
+from farbench_compiler.lower.scope import Scope
+from farbench_compiler.te.reduction import Reduce
+from farbench_compiler.te.stage import Stage
+from farbench_compiler.te.tensor import Tensor
+
+
+@dataclass(frozen=True)
+class Emitter:
+    """Writes the statements of all stages."""
+
+    placement: Placement
+    nests: Mapping[Stage, Nest]
+    memory: Mapping[Tensor, Memory]
+    scope: Scope
+
+    def root(self) -> Stmt:
+        """Write the whole function."""
+        return self._produce(self.placement.roots(), Seq(()))
+
+    def _produce(self, stages: Sequence[Stage], then: Stmt) -> Stmt:
+        """Compute stages, producers first, and then run what reads them."""
+        body = then
+        for stage in reversed(stages):
+            body = Seq((self._stage(self.nests[stage]), body))
+            for tensor in self.nests[stage].op.outputs:
+                if self.memory[tensor].buffer.scope != "arg":
+                    body = Allocate(self.memory[tensor].buffer, body)
+        return body
+
+    def _stage(self, nest: Nest) -> Stmt:
+        body = self._step(nest)
+        for level in reversed(range(len(nest.loops))):
+            loop = nest.loops[level]
+            body = self._produce(self.placement.attached(nest.stage, loop.axis), body)
+            body = _guarded(nest.guards, level, body)
+            body = _bound(nest, level, body)
+            if loop.var is not None:
+                body = For(loop.var, IntImm(0), loop.extent, loop.kind, body)
+            if level == nest.first_reduce:
+                body = Seq((self._start(nest), body))
+        return _guarded(nest.guards, -1, body)
+
+    def _step(self, nest: Nest) -> Stmt:
+        """Compute one element: a store, or one step of a reduction."""
+        op = nest.op
+        reduction = op.reduction
+        if reduction is None:
+            values = [self._resolve(e, nest) for e in op.body]
+            return Seq(tuple(self._store(nest, i, v) for i, v in enumerate(values)))
+        combiner = reduction.combiner
+        inputs: dict[Var, Expr] = {}
+        for i, (lhs, rhs) in enumerate(zip(combiner.lhs, combiner.rhs, strict=True)):
+            memory, indices = self._element(nest, i)
+            inputs[lhs] = memory.load(indices)
+            inputs[rhs] = self._resolve(reduction.sources[i], nest)
+        new = [substitute(e, inputs) for e in combiner.result]
+        stores = self._together(nest, new)
+        cond = self._resolve(reduction.condition, nest)
+        return stores if isinstance(cond, IntImm) and cond.value else IfThen(cond, stores)
+
+    def _together(self, nest: Nest, values: Sequence[Expr]) -> Stmt:
+        """Store all values after the last of them is computed, since each may read the others."""
+        if len(values) == 1:
+            return self._store(nest, 0, values[0])
+        held = [Var(f"new{i}", v.dtype) for i, v in enumerate(values)]
+        body: Stmt = Seq(tuple(self._store(nest, i, v) for i, v in enumerate(held)))
+        for var, value in zip(reversed(held), reversed(values), strict=True):
+            body = Let(var, value, body)
+        return body
+
+    def _start(self, nest: Nest) -> Stmt:
+        """Write the initial values, over copies of the data loops inside the first reduce loop."""
+        reduction = nest.op.reduction
+        if not isinstance(reduction, Reduce):
+            return Seq(())
+        first = nest.first_reduce
+        inner = [p for p in range(first, len(nest.loops)) if nest.loops[p].axis.kind == "data"]
+        fresh = self._fresh(nest, inner)
+        stores = [self._store(nest, i, self._resolve(e, nest))
+                  for i, e in enumerate(reduction.init)]  # fmt: skip
+        body: Stmt = Seq(tuple(stores))
+        for level in reversed(range(first, len(nest.loops))):
+            guards = [g for g in nest.guards if self._only_data(g, nest, fresh)]
+            body = _bound(nest, level, _guarded(guards, level, body), fresh)
+            loop = nest.loops[level]
+            if level in inner and loop.var is not None:
+                body = For(loop.var, IntImm(0), loop.extent, loop.kind, body)
+        return _renamed(body, fresh)
+
+    def _fresh(self, nest: Nest, inner: Sequence[int]) -> dict[Var, Var]:
+        """Make copies of the variables that the initial values run over."""
+        fresh: dict[Var, Var] = {}
+        for level in inner:
+            var = nest.loops[level].var
+            if var is not None:
+                fresh[var] = self.scope.add_loop(var.name, self.scope.extent(var))
+        outer = set(nest.variables(nest.first_reduce - 1))
+        for b in nest.bindings:
+            moving = {v for v in free_vars(b.value) if self.scope.is_loop(v)} - outer
+            if moving and moving <= fresh.keys():
+                fresh[b.var] = self.scope.add_loop(b.var.name, self.scope.extent(b.var))
+        return fresh
+
+    def _only_data(self, guard: Guard, nest: Nest, fresh: Mapping[Var, Var]) -> bool:
+        inner = set(nest.variables(len(nest.loops))) - set(nest.variables(nest.first_reduce - 1))
+        return all(v in fresh for v in free_vars(guard.cond) if v in inner)
+
+    def _element(self, nest: Nest, output: int) -> tuple[Memory, tuple[Expr, ...]]:
+        memory = self.memory[nest.op.outputs[output]]
+        return memory, tuple(nest.values[axis] for axis in nest.op.axis)
+
+    def _store(self, nest: Nest, output: int, value: Expr) -> Stmt:
+        memory, indices = self._element(nest, output)
+        return Store(memory.buffer, memory.place(indices), value)
+
+    def _resolve(self, value: Expr, nest: Nest) -> Expr:
+        """Put the axes' values and the tensors' memory into an expression of the program."""
+
+        def on_expr(e: Expr) -> Expr:
+            e = map_children(e, on_expr)
+            if isinstance(e, Load) and isinstance(e.buffer, Tensor):
+                return self.memory[e.buffer].load(e.indices)
+            return e
+
+        return on_expr(substitute(value, nest.values))
+
+
+def _guarded(guards: Sequence[Guard], level: int, body: Stmt) -> Stmt:
+    """Run a body where the guards of one level hold."""
+    cond: Expr | None = None
+    for guard in guards:
+        if guard.level == level:
+            cond = guard.cond if cond is None else logic("and", cond, guard.cond)
+    return body if cond is None else IfThen(cond, body)
+
+
+def _bound(
+    nest: Nest, level: int, body: Stmt, only: Mapping[Var, Var] | None = None
+) -> Stmt:
+    for b in nest.bindings:
+        if b.level == level and (only is None or b.var in only):
+            body = Let(b.var, b.value, body)
+    return body
+
+
+def _renamed(s: Stmt, fresh: Mapping[Var, Var]) -> Stmt:
+    """Give a statement with the variables that it binds replaced."""
+
+    def on_stmt(s: Stmt) -> Stmt:
+        s = map_children(s, lambda e: e, on_stmt)
+        if isinstance(s, For) and s.var in fresh:
+            return For(fresh[s.var], s.begin, s.extent, s.kind, s.body)
+        if isinstance(s, Let) and s.var in fresh:
+            return Let(fresh[s.var], s.value, s.body)
+        return s
+
+    return substitute(on_stmt(s), dict(fresh))

@@ -1,0 +1,119 @@
+"""Lower a schedule to a function of the loop IR."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Union
+
+from farbench_compiler.errors import LoweringError, ScheduleError
+from farbench_compiler.ir.expr import Cast, Expr, Var
+from farbench_compiler.ir.simplify import simplify
+from farbench_compiler.ir.stmt import Buffer, For, Let, LoopFunction, Stmt
+from farbench_compiler.ir.visit import free_vars, walk
+from farbench_compiler.lower.bounds import infer_bounds
+from farbench_compiler.lower.emit import Emitter
+from farbench_compiler.lower.inline import inline_stages
+from farbench_compiler.lower.memory import Memory, argument, temporary
+from farbench_compiler.lower.nest import Nest
+from farbench_compiler.lower.placement import Placement
+from farbench_compiler.lower.scope import Scope
+from farbench_compiler.te.operation import PlaceholderOp
+from farbench_compiler.te.schedule import Schedule
+from farbench_compiler.te.stage import Stage
+from farbench_compiler.te.tensor import Tensor
+
+Arg = Union[Tensor, Var]
+
+
+def lower(sch: Schedule, args: Sequence[Arg], name: str = "main") -> LoopFunction:
+    """Turn a schedule into loops over the given arguments, tensors and scalars in calling order.
+
+    ScheduleError where the schedule is not legal, LoweringError where the arguments do not fit.
+    """
+    tensors = _check_args(sch, args)
+    placement = Placement(inline_stages(sch))
+    placement.check()
+    _check_given(sch, placement, tensors)
+    symbols = _symbols(tensors)
+    scope = Scope(symbols)
+    nests = infer_bounds(placement, set(tensors), scope)
+    memory = _memory(tensors, nests)
+    body = Emitter(placement, nests, memory, scope).root()
+    body = simplify(body, scope.ranges)
+    function = LoopFunction(name, tuple(_argument(a, memory) for a in args), symbols, body)
+    _check_sizes(function, [a for a in args if isinstance(a, Var)])
+    return function
+
+
+def _argument(arg: Arg, memory: dict[Tensor, Memory]) -> Buffer | Var:
+    return memory[arg].buffer if isinstance(arg, Tensor) else arg
+
+
+def _check_args(sch: Schedule, args: Sequence[Arg]) -> tuple[Tensor, ...]:
+    """Give the tensors among the arguments."""
+    for i, arg in enumerate(args):
+        if not isinstance(arg, (Tensor, Var)):
+            raise LoweringError(f"argument {i} is {arg!r}; give tensors and te.var alone")
+        if any(arg is other for other in args[:i]):
+            raise LoweringError(f"argument {i}, {arg.name}, is given twice")
+        if isinstance(arg, Tensor) and arg not in sch:
+            raise LoweringError(f"argument {i}, {arg.name}, is not part of the schedule")
+    return tuple(arg for arg in args if isinstance(arg, Tensor))
+
+
+def _check_given(sch: Schedule, placement: Placement, tensors: Sequence[Tensor]) -> None:
+    """Raise LoweringError where a tensor that must come from the caller is not an argument."""
+    made = {t for op in placement.ops.values() for t in op.outputs}
+    for op in placement.ops.values():
+        for tensor in op.input_tensors:
+            if tensor not in made and tensor not in tensors:
+                raise LoweringError(
+                    f"{tensor.name} is read by {op.name} but is not among the arguments; add it"
+                )
+    for op in sch.outputs:
+        for tensor in op.outputs:
+            if tensor not in tensors:
+                raise LoweringError(f"output {tensor.name} is not among the arguments; add it")
+    for tensor in tensors:
+        stage = sch[tensor]
+        if tensor not in made and not isinstance(stage.op, PlaceholderOp):
+            raise ScheduleError(
+                f"compute_inline: stage {stage.name} is an argument, so it must be computed"
+            )
+
+
+def _symbols(tensors: Sequence[Tensor]) -> tuple[Var, ...]:
+    """List the sizes that are found from the shapes, in order of their first appearance."""
+    sizes = (_size_var(n) for tensor in tensors for n in tensor.shape)
+    return tuple(dict.fromkeys(size for size in sizes if size is not None))
+
+
+def _size_var(size: Expr) -> Var | None:
+    inner = size.value if isinstance(size, Cast) else size
+    return inner if isinstance(inner, Var) else None
+
+
+def _memory(tensors: Sequence[Tensor], nests: dict[Stage, Nest]) -> dict[Tensor, Memory]:
+    made = {t: nest for nest in nests.values() for t in nest.op.outputs}
+    memory = {t: argument(t, writable=t in made) for t in tensors}
+    for tensor, nest in made.items():
+        if tensor not in memory:
+            memory[tensor] = temporary(tensor, nest)
+    return memory
+
+
+def _check_sizes(function: LoopFunction, scalars: Sequence[Var]) -> None:
+    """Raise LoweringError for a variable that the caller gives in no way."""
+    known = {*function.symbols, *scalars}
+    shapes = (n for buffer in function.buffers for n in buffer.shape)
+    for var in (*_free(function.body), *(v for n in shapes for v in free_vars(n))):
+        if var not in known:
+            raise LoweringError(
+                f"{var.name} is neither a dimension of an argument nor an argument; add it"
+            )
+
+
+def _free(body: Stmt) -> Iterator[Var]:
+    nodes = list(walk(body))
+    bound = {n.var for n in nodes if isinstance(n, (For, Let))}
+    return (n for n in nodes if isinstance(n, Var) and n not in bound)

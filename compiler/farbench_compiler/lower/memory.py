@@ -1,0 +1,70 @@
+"""Memory of tensors: arguments, workspace, or the stack where it is small and constant."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from farbench_compiler.errors import ScheduleError
+from farbench_compiler.ir.expr import Expr, Load, const
+from farbench_compiler.ir.stmt import Buffer, Scope
+from farbench_compiler.lower.nest import Nest
+from farbench_compiler.lower.region import constant
+from farbench_compiler.te.stage import At
+from farbench_compiler.te.tensor import Tensor
+
+# What one step of a loop needs lives on the stack up to this size, which any thread has left.
+STACK_BYTES = 4096
+LOCAL_BYTES = 64 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Memory:
+    """A buffer that holds a tensor from the element at `begin` on."""
+
+    buffer: Buffer
+    begin: tuple[Expr, ...]
+
+    def place(self, indices: Sequence[Expr]) -> tuple[Expr, ...]:
+        """Turn indices of the tensor into indices of the buffer."""
+        return tuple(i - b for i, b in zip(indices, self.begin, strict=True))
+
+    def load(self, indices: Sequence[Expr]) -> Load:
+        """Read an element of the tensor."""
+        return Load(self.buffer, self.place(indices), self.buffer.dtype)
+
+
+def argument(tensor: Tensor, writable: bool) -> Memory:
+    """Make the memory of a tensor that the caller gives."""
+    buffer = Buffer(tensor.name, tensor.dtype, tensor.shape, "arg", writable=writable)
+    return Memory(buffer, tuple(const(0) for _ in tensor.shape))
+
+
+def temporary(tensor: Tensor, nest: Nest) -> Memory:
+    """Make the memory of a tensor that is needed for a while."""
+    shape = tuple(part.extent for part in nest.region)
+    begin = tuple(part.begin for part in nest.region)
+    return Memory(Buffer(tensor.name, tensor.dtype, shape, _scope(tensor, nest)), begin)
+
+
+def _scope(tensor: Tensor, nest: Nest) -> Scope:
+    size = tensor.dtype.nbytes
+    for part in nest.region:
+        extent = constant(part.extent)
+        if extent is None:
+            return _refuse(nest, "its size is not constant")
+        size *= extent
+    if nest.stage.scope == "local" and size > LOCAL_BYTES:
+        return _refuse(nest, f"{size} bytes are more than the {LOCAL_BYTES} of the stack's share")
+    small = isinstance(nest.stage.attach, At) and size <= STACK_BYTES
+    return "local" if small or nest.stage.scope == "local" else "global"
+
+
+def _refuse(nest: Nest, why: str) -> Scope:
+    """Give the workspace, unless the schedule asks for the stack."""
+    if nest.stage.scope == "local":
+        raise ScheduleError(
+            f"stage {nest.stage.name} cannot be local: {why}; attach it with compute_at to an "
+            "inner loop of a tile of constant size, or use the scope global"
+        )
+    return "global"
