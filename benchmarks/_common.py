@@ -123,11 +123,15 @@ def start_numpy(threads: int = 1) -> Peer:
     environment["OPENBLAS_NUM_THREADS"] = str(threads)
     script = ROOT / "benchmarks/peers/numpy_matmul.py"
     peer = Peer("numpy", [sys.executable, str(script)], environment)
-    note(f"numpy's OpenBLAS runs its {peer.facts.get('core', 'unknown')} kernels, {threads} thread(s)")
+    note(
+        f"numpy's OpenBLAS runs its {peer.facts.get('core', 'unknown')} kernels, {threads} thread(s)"
+    )
     return peer
 
 
-def parse_arguments(description: str, *add: Callable[[argparse.ArgumentParser], object]) -> argparse.Namespace:
+def parse_arguments(
+    description: str, *add: Callable[[argparse.ArgumentParser], object]
+) -> argparse.Namespace:
     """Parse --json and what the callables in `add` declare."""
     parser = argparse.ArgumentParser(description=description)
     parser.add_argument("--json", action="store_true", help="print one object as the last line")

@@ -11,11 +11,15 @@ from onnx import TensorProto, helper, numpy_helper
 THREADS = int(os.environ.get("OMP_NUM_THREADS", "1"))
 
 
-def session(height: int, channels: int, filters: int, kernel: int, stride: int) -> ort.InferenceSession:
+def session(
+    height: int, channels: int, filters: int, kernel: int, stride: int
+) -> ort.InferenceSession:
     """Build a model of one convolution (batch 1, padding kernel // 2) with seeded weights."""
     pad = kernel // 2
     out = (height + 2 * pad - kernel) // stride + 1
-    weights = np.random.default_rng(1).standard_normal((filters, channels, kernel, kernel), np.float32)
+    weights = np.random.default_rng(1).standard_normal(
+        (filters, channels, kernel, kernel), np.float32
+    )
     node = helper.make_node("Conv", ["x", "w"], ["y"], strides=[stride] * 2, pads=[pad] * 4)
     graph = helper.make_graph(
         [node],
