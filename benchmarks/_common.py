@@ -110,7 +110,7 @@ class Peer:
 
 
 def start_rival(name: str, script: str, *, threads: int = 1) -> Peer:
-    """Start a peer of the environment `.peers`; raise PeerMissing where `make peers` was not run."""
+    """Start a peer of the environment `.peers`; raise PeerMissing without `make peers`."""
     if not PEERS_PYTHON.exists():
         raise PeerMissing(f"{name} is not installed (make peers)")
     environment = {**os.environ, "TVM_NUM_THREADS": str(threads), "OMP_NUM_THREADS": str(threads)}
@@ -118,14 +118,13 @@ def start_rival(name: str, script: str, *, threads: int = 1) -> Peer:
 
 
 def start_numpy(threads: int = 1) -> Peer:
-    """Start numpy's matmul in a child whose OpenBLAS chooses its kernels for this machine itself."""
+    """Start numpy's matmul in a child whose OpenBLAS chooses its kernels itself."""
     environment = {k: v for k, v in os.environ.items() if not k.startswith("OPENBLAS_")}
     environment["OPENBLAS_NUM_THREADS"] = str(threads)
     script = ROOT / "benchmarks/peers/numpy_matmul.py"
     peer = Peer("numpy", [sys.executable, str(script)], environment)
-    note(
-        f"numpy's OpenBLAS runs its {peer.facts.get('core', 'unknown')} kernels, {threads} thread(s)"
-    )
+    core = peer.facts.get("core", "unknown")
+    note(f"numpy's OpenBLAS runs its {core} kernels with {threads} thread(s)")
     return peer
 
 

@@ -13,7 +13,7 @@ PACKAGES = ("rpc/farbench_rpc", "device_runtime/farbench_device_runtime")
 
 
 def build(target: Path) -> None:
-    """Write the archive to `target`: first beside it, then renamed, so that it is whole or absent."""
+    """Write the archive to `target`; it is whole or absent."""
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         leave_out = shutil.ignore_patterns("__pycache__", "*.pyc", "py.typed")

@@ -7,6 +7,7 @@ import ctypes
 from pathlib import Path
 
 import numpy as np
+
 from _lines import serve, timed
 
 _NAMES = ("scipy_openblas_get_corename64_", "scipy_openblas_get_corename", "openblas_get_corename")

@@ -5,8 +5,9 @@ import os
 import numpy as np
 import onnx
 import onnxruntime as ort
-from _lines import serve, timed
 from onnx import TensorProto, helper, numpy_helper
+
+from _lines import serve, timed
 
 THREADS = int(os.environ.get("OMP_NUM_THREADS", "1"))
 

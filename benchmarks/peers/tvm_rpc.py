@@ -1,4 +1,4 @@
-"""Apache TVM's RPC over its own tracker on loopback: the same trips that farbench's are timed on."""
+"""Apache TVM's RPC over its own tracker on loopback: the trips that farbench's is timed on."""
 
 import contextlib
 import gc
@@ -14,8 +14,9 @@ from pathlib import Path
 
 import numpy as np
 import tvm
-from _lines import serve, timed
 from tvm import rpc, te
+
+from _lines import serve, timed
 
 KEY = "peer"
 START_LIMIT_S = 40.0
