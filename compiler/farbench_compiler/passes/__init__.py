@@ -1,0 +1,65 @@
+"""From the loops that lowering leaves to what machine code is emitted from, pass by pass.
+
+flatten -> vectorize -> unroll -> serialize nested -> hoist allocations; the verifier
+runs between them and names the pass that broke the program.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Protocol
+
+from farbench_compiler.ir.stmt import LoopFunction
+from farbench_compiler.ir.verify import Stage, verify
+from farbench_compiler.passes.flatten import flatten
+from farbench_compiler.passes.place import hoist_allocations, serialize_nested
+from farbench_compiler.passes.unroll import unroll
+from farbench_compiler.passes.vectorize import Vectorize
+
+
+class VectorUnit(Protocol):
+    """What passes ask of a target."""
+
+    @property
+    def vector_bits(self) -> int:
+        """Bits of a vector register; 0 where there is none."""
+
+    @property
+    def features(self) -> tuple[str, ...]:
+        """Features that are enabled."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pass:
+    """A named step from one legal program to another, and the stage that it leaves."""
+
+    name: str
+    run: Callable[[LoopFunction], LoopFunction]
+    leaves: Stage
+
+
+_MASKING = frozenset(("avx2", "avx512f", "v", "sve"))
+
+
+def pipeline(target: VectorUnit) -> tuple[Pass, ...]:
+    """List the passes for a target, in order."""
+    masks = not _MASKING.isdisjoint(target.features)
+    return (
+        Pass("flatten", flatten, "linear"),
+        Pass("vectorize", Vectorize(target.vector_bits, masks), "linear"),
+        Pass("unroll", unroll, "flat"),
+        Pass("serialize nested", serialize_nested, "flat"),
+        Pass("hoist allocations", hoist_allocations, "flat"),
+    )
+
+
+def run(fn: LoopFunction, target: VectorUnit) -> LoopFunction:
+    """Run all passes; VerifyError names the one that left something illegal."""
+    verify(fn, "lowered")
+    for step in pipeline(target):
+        fn = step.run(fn)
+        verify(fn, step.leaves, after=step.name)
+    return fn
+
+

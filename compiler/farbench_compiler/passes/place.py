@@ -1,0 +1,76 @@
+"""Put allocations where they run least often, and leave one level of parallel loops."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from farbench_compiler.ir.expr import IntImm, Var
+from farbench_compiler.ir.stmt import Allocate, Buffer, For, LoopFunction, Seq, Stmt
+from farbench_compiler.ir.visit import free_vars, map_children
+
+
+def serialize_nested(fn: LoopFunction) -> LoopFunction:
+    """Make parallel loops inside of parallel loops serial: the pool runs one loop at a time."""
+    return replace(fn, body=_serialize(fn.body, inside=False))
+
+
+def _serialize(s: Stmt, inside: bool) -> Stmt:
+    if isinstance(s, For) and s.kind == "parallel":
+        if inside:
+            s = replace(s, kind="serial")
+        inside = True
+    return map_children(s, lambda e: e, lambda below: _serialize(below, inside))
+
+
+def hoist_allocations(fn: LoopFunction) -> LoopFunction:
+    """Move allocations out of serial loops whose variable their size does not depend on.
+
+    What a buffer holds at its allocation is undefined, so one memory can serve all iterations.
+    Parallel loops keep theirs: each thread needs its own.
+    """
+    body, buffers = _hoist(fn.body)
+    return replace(fn, body=_wrapped(body, buffers))
+
+
+def _hoist(s: Stmt) -> tuple[Stmt, list[Buffer]]:
+    """Give the statement without the allocations that may move up, and those."""
+    match s:
+        case Allocate(buffer, body):
+            inner, moving = _hoist(body)
+            return inner, [buffer, *moving]
+        case For(var, _, _, kind, body):
+            inner, moving = _hoist(body)
+            stay = moving if kind != "serial" else [b for b in moving if _depends(b, var)]
+            out = [b for b in moving if b not in stay]
+            return replace(s, body=_wrapped(inner, stay)), out
+        case Seq(stmts):
+            # Siblings may allocate one after the other what together would not fit the stack or
+            # the cache: large buffers stay with the statement that needs them.
+            parts = [_hoist(part) for part in stmts]
+            kept = [_wrapped(part, [b for b in moving if not _small(b)]) for part, moving in parts]
+            out = [b for _, moving in parts for b in moving if _small(b)]
+            return Seq(tuple(kept)), _once(out)
+    return map_children(s, lambda e: e, _settle), []
+
+
+def _settle(s: Stmt) -> Stmt:
+    return _wrapped(*_hoist(s))
+
+
+def _once(buffers: list[Buffer]) -> list[Buffer]:
+    return list({buffer.uid: buffer for buffer in buffers}.values())
+
+
+def _small(buffer: Buffer) -> bool:
+    (size,) = buffer.shape
+    return isinstance(size, IntImm) and size.value * buffer.dtype.nbytes <= 1 << 12
+
+
+def _depends(buffer: Buffer, var: Var) -> bool:
+    return any(used.uid == var.uid for extent in buffer.shape for used in free_vars(extent))
+
+
+def _wrapped(s: Stmt, buffers: list[Buffer]) -> Stmt:
+    for buffer in reversed(buffers):
+        s = Allocate(buffer, s)
+    return s
