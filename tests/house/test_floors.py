@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import subprocess
 import sys
 from pathlib import Path
@@ -87,5 +86,5 @@ def test_an_import_that_looks_up_or_sideways_is_caught(
 
 def test_boards_need_pyzmq_and_msgpack_alone() -> None:
     text = (ROOT / "pyproject.toml").read_text()
-    assert re.search(r"^dependencies = (.*)$", text, re.M)[1] == '["pyzmq>=22", "msgpack>=1.0.3"]'
+    assert '\ndependencies = ["pyzmq>=22", "msgpack>=1.0.3"]\n' in text
     assert 'requires-python = ">=3.10"' in text
