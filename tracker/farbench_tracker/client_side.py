@@ -55,7 +55,7 @@ def request(fleet: Fleet, now: float, peer: Peer, said: LeaseRequest) -> list[De
         said.session_timeout_s,
         peer,
     )
-    fleet.wait(waiter)
+    fleet.wait(now, waiter)
     return fleet.drain()
 
 

@@ -37,10 +37,11 @@ def advance(fleet: Fleet, now: float) -> list[Decision]:
                 _recovered(fleet, now)
             case _:
                 tell = True
+    # A request whose grant was not confirmed is tried elsewhere, though its time may be up; but
+    # not again and again while a rack of devices has lost power.
+    _give_up_due(fleet, now - fleet.settings.confirm_s, now, fleet.fresh)
     _serve(fleet, now)
-    for request in overdue:
-        if request in fleet.queue.waiters:
-            _give_up(fleet, now, fleet.queue.waiters[request])
+    _give_up_due(fleet, now, now, [*overdue, *fleet.fresh])
     _tell(fleet, now, everybody=tell)
     return fleet.drain()
 
@@ -107,6 +108,14 @@ def _serve(fleet: Fleet, now: float) -> None:
         fleet.grant(now, fleet.queue.waiters[rank[2]], device)
         if pool.waiting:
             heapq.heappush(heads, (pool.waiting[0], text, pool))
+
+
+def _give_up_due(fleet: Fleet, until_s: float, now: float, requests: list[str]) -> None:
+    """Give up those of the requests that wait for nothing after `until_s`."""
+    for request in requests:
+        waiter = fleet.queue.waiters.get(request)
+        if waiter is not None and waiter.deadline_s <= until_s:
+            _give_up(fleet, now, waiter)
 
 
 def _give_up(fleet: Fleet, now: float, waiter: Waiter) -> None:

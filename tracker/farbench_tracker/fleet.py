@@ -162,19 +162,20 @@ class Fleet:
         else:
             self.revoke(now, device, lease.id, lease.epoch, reason)
         self.decide(Note("lease_ended", device.id, lease.id, reason))
-        if met:
+        if met and waiter.request:
             lost = ErrorReply("lease_lost", reason, {"reason": reason, "epoch": lease.epoch})
             self.answers.keep(now, waiter.request, lost)
-        elif wanted:
-            self.wait(waiter)
+        elif not met and wanted:
+            self.wait(now, waiter)
 
     # --- requests -------------------------------------------------------------------------------
 
-    def wait(self, waiter: Waiter) -> None:
+    def wait(self, now: float, waiter: Waiter) -> None:
         """Queue a request, anew or again at its old place."""
         self.queue.add(waiter)
         self.fresh.append(waiter.request)
-        self.timers.arm(Key("wait", waiter.request), waiter.deadline_s)
+        if waiter.deadline_s > now:
+            self.timers.arm(Key("wait", waiter.request), waiter.deadline_s)
 
     def refuse(self, now: float, request: str, error: RpcError) -> None:
         """Give a request up, and tell why."""
