@@ -15,6 +15,7 @@ from farbench_compiler.lower.emit import Emitter
 from farbench_compiler.lower.inline import inline_stages
 from farbench_compiler.lower.memory import Memory, argument, temporary
 from farbench_compiler.lower.nest import Nest
+from farbench_compiler.lower.partition import partition
 from farbench_compiler.lower.placement import Placement
 from farbench_compiler.lower.scope import Scope
 from farbench_compiler.te.operation import PlaceholderOp
@@ -39,7 +40,8 @@ def lower(sch: Schedule, args: Sequence[Arg], name: str = "main") -> LoopFunctio
     nests = infer_bounds(placement, set(tensors), scope)
     memory = _memory(tensors, nests)
     body = Emitter(placement, nests, memory, scope).root()
-    body = simplify(body, scope.ranges)
+    sizes = {size: scope.ranges[size] for size in symbols}
+    body = simplify(partition(simplify(body, sizes), sizes), sizes)
     function = LoopFunction(name, tuple(_argument(a, memory) for a in args), symbols, body)
     _check_sizes(function, [a for a in args if isinstance(a, Var)])
     return function

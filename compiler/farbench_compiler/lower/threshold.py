@@ -1,0 +1,110 @@
+"""Thresholds: from where on in a loop a guard inside it holds, whatever the inner loops do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from farbench_compiler.ir import poly
+from farbench_compiler.ir.expr import Expr, IfThenElse, IntImm, Load, Var, binary
+from farbench_compiler.ir.interval import Interval, bounds
+from farbench_compiler.ir.poly import Poly
+from farbench_compiler.ir.prove import facts_of
+from farbench_compiler.ir.relax import Relaxer
+from farbench_compiler.ir.simplify import Simplifier
+from farbench_compiler.ir.stmt import For, IfThen, Let, Stmt
+from farbench_compiler.ir.visit import Node, children, free_vars, walk
+
+Ranges = Mapping[Var, Interval]
+
+
+@dataclass(frozen=True, slots=True)
+class Threshold:
+    """A guard holds for var < at (`below`) or for var >= at; where it does, worst >= 0."""
+
+    at: Expr
+    below: bool
+    worst: Poly
+
+    def facts(self, first: bool) -> tuple[Poly, ...]:
+        """Give what is known in the part before the threshold, or in the part behind it."""
+        if first == self.below:
+            return (self.worst,)
+        return (poly.add(poly.number(-1), self.worst, -1),)
+
+
+def thresholds(body: Stmt, var: Var, ranges: Ranges) -> Iterator[Threshold]:
+    """Find the thresholds of the guards in the body of a loop over `var`."""
+    seen: set[str] = set()
+    for fact, inner in _guards(body, {}):
+        if not any(var in term.atoms for term in fact.terms.values()):
+            continue
+        found = _solve(fact, var, inner, ranges)
+        if found is not None:
+            name = f"{found.below}{poly.key(found.at)}"
+            if name not in seen:
+                seen.add(name)
+                yield found
+
+
+def _guards(node: Node, inner: Ranges) -> Iterator[tuple[Poly, Ranges]]:
+    """Give each conjunct of the guards below, with the loops between it and the top."""
+    match node:
+        case For(var, begin, extent, _, body):
+            yield from _guards(body, {**inner, var: Interval(begin, begin + extent - 1)})
+            return
+        case Let(var, value, body):
+            yield from _guards(value, inner)
+            yield from _guards(body, {**inner, var: bounds(value, inner)})
+            return
+        case IfThen(cond, _, _) | IfThenElse(cond, _, _, _):
+            for fact in facts_of(cond):
+                yield fact, inner
+    for child in children(node):
+        yield from _guards(child, inner)
+
+
+def _solve(fact: Poly, var: Var, inner: Ranges, ranges: Ranges) -> Threshold | None:
+    """Solve min(fact over the inner loops) >= 0 for the variable, in which it must be linear."""
+    moving = {v: r for v, r in inner.items() if _holds(fact, v)}
+    fixed = {v: r for v, r in ranges.items() if v not in moving}
+    e = poly.to_expr(fact, var.dtype)
+    low = Relaxer(moving, fixed)(e).low if moving else Simplifier(fixed).expr(e)
+    if not isinstance(low, Expr) or any(isinstance(n, Load) for n in walk(low)):
+        return None
+    if any(v in inner for v in free_vars(low)):
+        return None
+    worst = poly.of(low)
+    name = (poly.key(var),)
+    term = worst.terms.get(name)
+    if term is None or sum(_mentions(t.atoms, var) for t in worst.terms.values()) != 1:
+        return None
+    rest = Poly({n: t for n, t in worst.terms.items() if n != name}, worst.constant, worst.pure)
+    step = abs(term.coefficient)
+    r = poly.to_expr(rest, var.dtype)
+    if term.coefficient < 0:  # r - step*var >= 0
+        at = binary("floordiv", r, IntImm(step, var.dtype)) + 1
+    else:  # r + step*var >= 0
+        at = binary("floordiv", step - 1 - r, IntImm(step, var.dtype))
+    return Threshold(Simplifier(fixed).expr(at), term.coefficient < 0, worst)
+
+
+def _mentions(atoms: tuple[Expr, ...], var: Var) -> bool:
+    return any(var in free_vars(atom) for atom in atoms)
+
+
+def _holds(fact: Poly, var: Var) -> bool:
+    return any(_mentions(term.atoms, var) for term in fact.terms.values())
+
+
+def code_size(s: Stmt) -> int:
+    """Count the nodes of a statement as they are once its loops are unrolled."""
+    if isinstance(s, For):
+        times = 1
+        if s.kind == "unrolled" and isinstance(s.extent, IntImm):
+            times = max(1, s.extent.value)
+        return 1 + times * code_size(s.body)
+    return 1 + sum(
+        code_size(child) if isinstance(child, Stmt) else sum(1 for _ in walk(child))
+        for child in children(s)
+    )
