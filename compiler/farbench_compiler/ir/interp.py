@@ -112,7 +112,8 @@ class _Compiler:
         raise TypeError(f"{type(s).__name__} is no statement of the loop IR")
 
     def _loop(self, s: For) -> Run:
-        begin, extent, body, uid = self.expr(s.begin), self.expr(s.extent), self.stmt(s.body), s.var.uid
+        begin, extent, uid = self.expr(s.begin), self.expr(s.extent), s.var.uid
+        body = self.stmt(s.body)
 
         def run(env: Env) -> None:
             first = begin(env)
@@ -152,9 +153,11 @@ class _Compiler:
         def run(env: Env) -> None:
             # Values that no program computes: a read before the first write shows up.
             size = [n(env) for n in shape]
-            memory[buffer.uid] = np.frombuffer(
-                bytes([0xA5]) * (int(np.prod(size)) * of.itemsize), of
-            ).copy().reshape(size)
+            memory[buffer.uid] = (
+                np.frombuffer(bytes([0xA5]) * (int(np.prod(size)) * of.itemsize), of)
+                .copy()
+                .reshape(size)
+            )
             inner(env)
 
         return run
@@ -212,6 +215,10 @@ class _Compiler:
             case Not(a, dtype):
                 inner = self.expr(a)
                 return (lambda env: not inner(env)) if dtype.lanes == 1 else lambda env: ~inner(env)
+        return self._other(e)
+
+    def _other(self, e: Expr) -> Eval:
+        match e:
             case Select(cond, a, b, dtype) | IfThenElse(cond, a, b, dtype):
                 return self._choice(e, cond, a, b)
             case Call(name, args, dtype):

@@ -18,9 +18,7 @@ from farbench_compiler.te.stage import Stage
 from farbench_compiler.te.tensor import Tensor, reads
 
 
-def infer_bounds(
-    placement: Placement, given: Container[Tensor], scope: Scope
-) -> dict[Stage, Nest]:
+def infer_bounds(placement: Placement, given: Container[Tensor], scope: Scope) -> dict[Stage, Nest]:
     """Make the loops of all stages; tensors that are `given` by the caller are computed whole."""
     nests: dict[Stage, Nest] = {}
     for stage in reversed(placement.stages):

@@ -147,9 +147,7 @@ def _guarded(guards: Sequence[Guard], level: int, body: Stmt) -> Stmt:
     return body if cond is None else IfThen(cond, body)
 
 
-def _bound(
-    nest: Nest, level: int, body: Stmt, only: Mapping[Var, Var] | None = None
-) -> Stmt:
+def _bound(nest: Nest, level: int, body: Stmt, only: Mapping[Var, Var] | None = None) -> Stmt:
     for b in nest.bindings:
         if b.level == level and (only is None or b.var in only):
             body = Let(b.var, b.value, body)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from typing import Union
 
 from farbench_compiler.errors import LoweringError, ScheduleError
 from farbench_compiler.ir.expr import Cast, Expr, Var
@@ -23,7 +22,7 @@ from farbench_compiler.te.schedule import Schedule
 from farbench_compiler.te.stage import Stage
 from farbench_compiler.te.tensor import Tensor
 
-Arg = Union[Tensor, Var]
+Arg = Tensor | Var
 
 
 def lower(sch: Schedule, args: Sequence[Arg], name: str = "main") -> LoopFunction:
@@ -72,10 +71,9 @@ def _check_given(sch: Schedule, placement: Placement, tensors: Sequence[Tensor])
                 raise LoweringError(
                     f"{tensor.name} is read by {op.name} but is not among the arguments; add it"
                 )
-    for op in sch.outputs:
-        for tensor in op.outputs:
-            if tensor not in tensors:
-                raise LoweringError(f"output {tensor.name} is not among the arguments; add it")
+    for tensor in (t for op in sch.outputs for t in op.outputs):
+        if tensor not in tensors:
+            raise LoweringError(f"output {tensor.name} is not among the arguments; add it")
     for tensor in tensors:
         stage = sch[tensor]
         if tensor not in made and not isinstance(stage.op, PlaceholderOp):

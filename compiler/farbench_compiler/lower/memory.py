@@ -20,14 +20,15 @@ LOCAL_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A buffer that holds a tensor from the element at `begin` on."""
+    """A buffer that holds a tensor from the element at `begin` on, its dimensions in `order`."""
 
     buffer: Buffer
     begin: tuple[Expr, ...]
+    order: tuple[int, ...]
 
     def place(self, indices: Sequence[Expr]) -> tuple[Expr, ...]:
         """Turn indices of the tensor into indices of the buffer."""
-        return tuple(i - b for i, b in zip(indices, self.begin, strict=True))
+        return tuple(indices[d] - self.begin[d] for d in self.order)
 
     def load(self, indices: Sequence[Expr]) -> Load:
         """Read an element of the tensor."""
@@ -37,14 +38,20 @@ class Memory:
 def argument(tensor: Tensor, writable: bool) -> Memory:
     """Make the memory of a tensor that the caller gives."""
     buffer = Buffer(tensor.name, tensor.dtype, tensor.shape, "arg", writable=writable)
-    return Memory(buffer, tuple(const(0) for _ in tensor.shape))
+    return Memory(buffer, tuple(const(0) for _ in tensor.shape), tuple(range(tensor.ndim)))
 
 
 def temporary(tensor: Tensor, nest: Nest) -> Memory:
     """Make the memory of a tensor that is needed for a while."""
-    shape = tuple(part.extent for part in nest.region)
+    scope = _scope(tensor, nest)
+    order = tuple(range(tensor.ndim))
+    if scope == "local":
+        # Vectors lie side by side in a tile that nobody outside sees, so that it fits registers.
+        lanes = nest.vectorized_axis()
+        order = tuple(sorted(order, key=lambda d: (d == lanes, d)))
+    shape = tuple(nest.region[d].extent for d in order)
     begin = tuple(part.begin for part in nest.region)
-    return Memory(Buffer(tensor.name, tensor.dtype, shape, _scope(tensor, nest)), begin)
+    return Memory(Buffer(tensor.name, tensor.dtype, shape, scope), begin, order)
 
 
 def _scope(tensor: Tensor, nest: Nest) -> Scope:

@@ -71,6 +71,15 @@ class Nest:
         own = tuple(loop.var for loop in self.loops[: last + 1] if loop.var is not None)
         return own + tuple(b.var for b in self.bindings if b.level <= last)
 
+    def vectorized_axis(self) -> int | None:
+        """The dimension of the tensor that a vectorised loop runs along, the innermost if many."""
+        for loop in reversed(self.loops):
+            if loop.kind == "vectorized":
+                roots = self.stage.roots_of(loop.axis)
+                dims = [d for d, axis in enumerate(self.op.axis) if axis in roots]
+                return max(dims, default=None)
+        return None
+
 
 def build_nest(stage: Stage, op: ComputeOp, region: Sequence[Part], scope: Scope) -> Nest:
     """Make the loops that compute a region of a stage's tensors."""
@@ -87,9 +96,7 @@ def _divides(cond: Expr) -> bool:
 
 
 class _Builder:
-    def __init__(
-        self, stage: Stage, op: ComputeOp, region: tuple[Part, ...], scope: Scope
-    ) -> None:
+    def __init__(self, stage: Stage, op: ComputeOp, region: tuple[Part, ...], scope: Scope) -> None:
         self.stage, self.op, self.region, self.scope = stage, op, region, scope
         self.extents = self._extents()
         self.loops = self._loops()

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
+from farbench_compiler.ir import poly
 from farbench_compiler.ir.expr import Expr, IntImm, Var, binary, compare
 from farbench_compiler.ir.interval import Interval, bounds
 from farbench_compiler.ir.poly import Poly
 from farbench_compiler.ir.prove import Prover
-from farbench_compiler.ir import poly
 from farbench_compiler.ir.simplify import Simplifier, sequence
 from farbench_compiler.ir.stmt import Allocate, For, IfThen, Let, Seq, Stmt
 from farbench_compiler.ir.visit import map_children, substitute

@@ -39,9 +39,7 @@ class Placement:
     def readers(self, stage: Stage) -> tuple[Stage, ...]:
         """The stages that read what a stage computes."""
         made = stage.op.outputs
-        return tuple(
-            s for s, op in self.ops.items() if any(t in made for t in op.input_tensors)
-        )
+        return tuple(s for s, op in self.ops.items() if any(t in made for t in op.input_tensors))
 
     def path(self, stage: Stage) -> tuple[Place, ...]:
         """The loops around a stage, outermost first."""
@@ -58,7 +56,7 @@ class Placement:
         return self.path(parent) + own
 
     def check(self) -> None:
-        """Raise ScheduleError where a stage is attached to a loop that does not hold its readers."""
+        """Raise ScheduleError where a stage is attached to a loop without all its readers."""
         for stage in self.ops:
             if isinstance(stage.attach, At):
                 self._check_attached(stage, stage.attach)

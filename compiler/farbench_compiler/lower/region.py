@@ -42,8 +42,12 @@ def span_of(index: Expr, fixed: Container[Var], scope: Scope) -> Span | None:
     for _ in range(4):
         if span is None:
             return None
-        moving = {v for e in (span.low, span.high) for v in free_vars(e)
-                  if scope.is_loop(v) and v not in fixed}
+        moving = {
+            v
+            for e in (span.low, span.high)
+            for v in free_vars(e)
+            if scope.is_loop(v) and v not in fixed
+        }
         if not moving:
             return span
         relax = Relaxer({v: Interval(0, scope.extent(v) - 1) for v in moving}, scope.ranges)

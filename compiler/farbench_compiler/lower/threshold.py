@@ -12,10 +12,14 @@ from farbench_compiler.ir.poly import Poly
 from farbench_compiler.ir.prove import facts_of
 from farbench_compiler.ir.relax import Relaxer
 from farbench_compiler.ir.simplify import Simplifier
-from farbench_compiler.ir.stmt import For, IfThen, Let, Stmt
-from farbench_compiler.ir.visit import Node, children, free_vars, walk
+from farbench_compiler.ir.stmt import For, IfThen, Let, Stmt, Store
+from farbench_compiler.ir.structural import key
+from farbench_compiler.ir.visit import children, free_vars, walk
 
 Ranges = Mapping[Var, Interval]
+
+# Choices between values must be this share of a loop's code, one in so many, to split it.
+CHOICE_SHARE = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,35 +37,57 @@ class Threshold:
         return (poly.add(poly.number(-1), self.worst, -1),)
 
 
+@dataclass(frozen=True, slots=True)
+class _Guard:
+    """A condition below a loop: fact >= 0, with the loops in between, and what it guards.
+
+    `choice` tells that it chooses between values, where the code runs either way.
+    """
+
+    fact: Poly
+    inner: Ranges
+    size: int
+    choice: bool
+
+
 def thresholds(body: Stmt, var: Var, ranges: Ranges) -> Iterator[Threshold]:
     """Find the thresholds of the guards in the body of a loop over `var`."""
     seen: set[str] = set()
-    for fact, inner in _guards(body, {}):
-        if not any(var in term.atoms for term in fact.terms.values()):
+    total = code_size(body)
+    for guard in _guards(body, {}, 1):
+        # A copy of much code for the sake of a little (a padded border) would not pay.
+        if guard.choice and guard.size * CHOICE_SHARE < total:
             continue
-        found = _solve(fact, var, inner, ranges)
+        if not any(var in term.atoms for term in guard.fact.terms.values()):
+            continue
+        found = _solve(guard.fact, var, guard.inner, ranges)
         if found is not None:
-            name = f"{found.below}{poly.key(found.at)}"
+            name = f"{found.below}{key(found.at)}"
             if name not in seen:
                 seen.add(name)
                 yield found
 
 
-def _guards(node: Node, inner: Ranges) -> Iterator[tuple[Poly, Ranges]]:
+def _guards(s: Stmt, inner: Ranges, times: int) -> Iterator[_Guard]:
     """Give each conjunct of the guards below, with the loops between it and the top."""
-    match node:
+    match s:
         case For(var, begin, extent, _, body):
-            yield from _guards(body, {**inner, var: Interval(begin, begin + extent - 1)})
+            inside = {**inner, var: Interval(begin, begin + extent - 1)}
+            yield from _guards(body, inside, times * _copies(s))
             return
         case Let(var, value, body):
-            yield from _guards(value, inner)
-            yield from _guards(body, {**inner, var: bounds(value, inner)})
+            yield from _guards(body, {**inner, var: bounds(value, inner)}, times)
             return
-        case IfThen(cond, _, _) | IfThenElse(cond, _, _, _):
-            for fact in facts_of(cond):
-                yield fact, inner
-    for child in children(node):
-        yield from _guards(child, inner)
+        case IfThen(cond, _, _):
+            yield from (_Guard(fact, inner, 0, False) for fact in facts_of(cond))
+        case Store(_, _, value):
+            size = times * code_size(s)
+            for n in walk(value):
+                if isinstance(n, IfThenElse):
+                    yield from (_Guard(fact, inner, size, True) for fact in facts_of(n.cond))
+    for child in children(s):
+        if isinstance(child, Stmt):
+            yield from _guards(child, inner, times)
 
 
 def _solve(fact: Poly, var: Var, inner: Ranges, ranges: Ranges) -> Threshold | None:
@@ -75,7 +101,7 @@ def _solve(fact: Poly, var: Var, inner: Ranges, ranges: Ranges) -> Threshold | N
     if any(v in inner for v in free_vars(low)):
         return None
     worst = poly.of(low)
-    name = (poly.key(var),)
+    name = (key(var),)
     term = worst.terms.get(name)
     if term is None or sum(_mentions(t.atoms, var) for t in worst.terms.values()) != 1:
         return None
@@ -100,11 +126,13 @@ def _holds(fact: Poly, var: Var) -> bool:
 def code_size(s: Stmt) -> int:
     """Count the nodes of a statement as they are once its loops are unrolled."""
     if isinstance(s, For):
-        times = 1
-        if s.kind == "unrolled" and isinstance(s.extent, IntImm):
-            times = max(1, s.extent.value)
-        return 1 + times * code_size(s.body)
+        return 1 + _copies(s) * code_size(s.body)
     return 1 + sum(
         code_size(child) if isinstance(child, Stmt) else sum(1 for _ in walk(child))
         for child in children(s)
     )
+
+
+def _copies(s: For) -> int:
+    unrolled = s.kind == "unrolled" and isinstance(s.extent, IntImm)
+    return max(1, s.extent.value) if unrolled and isinstance(s.extent, IntImm) else 1

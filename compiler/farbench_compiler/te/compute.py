@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping, Sequence
-from typing import Union
 
 from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir import expr as ir
@@ -14,8 +13,8 @@ from farbench_compiler.te.axis import IterVar, Range, as_index
 from farbench_compiler.te.operation import ComputeOp, PlaceholderOp
 from farbench_compiler.te.tensor import Tensor
 
-Shape = Union[Sequence[ExprLike], ExprLike]
-Body = Callable[..., Union[ExprLike, Sequence[ExprLike]]]
+Shape = Sequence[ExprLike] | ExprLike
+Body = Callable[..., ExprLike | Sequence[ExprLike]]
 
 
 def var(name: str = "tindex", dtype: str | DType = INT64) -> Var:
@@ -57,9 +56,7 @@ def _shape(name: str, shape: Shape) -> tuple[Expr, ...]:
     return sizes
 
 
-def placeholder(
-    shape: Shape, dtype: str | DType = FLOAT32, name: str = "placeholder"
-) -> Tensor:
+def placeholder(shape: Shape, dtype: str | DType = FLOAT32, name: str = "placeholder") -> Tensor:
     """Make a tensor that the caller of the function gives."""
     return PlaceholderOp(name, _shape(name, shape), _dtype(dtype)).output(0)
 

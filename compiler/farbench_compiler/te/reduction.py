@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Union, overload
+from typing import overload
 
 from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir import expr as ir
@@ -13,8 +13,8 @@ from farbench_compiler.ir.dtypes import BOOL, INT32, DType, dtype
 from farbench_compiler.ir.expr import Expr, ExprLike, Var, as_expr
 from farbench_compiler.te.axis import IterVar
 
-Axes = Union[IterVar, Sequence[IterVar]]
-Combine = Callable[..., Union[ExprLike, Sequence[ExprLike]]]
+Axes = IterVar | Sequence[IterVar]
+Combine = Callable[..., ExprLike | Sequence[ExprLike]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,7 +69,7 @@ class Reducer:
 
     name: str
     combine: Combine
-    identity: Callable[..., Union[ExprLike, Sequence[ExprLike]]]
+    identity: Callable[..., ExprLike | Sequence[ExprLike]]
     widen_bool: bool = False
 
     @overload
@@ -164,7 +164,7 @@ class Reducer:
                 f"{self.name}: the combiner gives {len(given)} values for {len(types)}"
             )
         return tuple(
-            ir.cast(t, as_expr(v, None if isinstance(v, float) else t))  # type: ignore[arg-type]
+            ir.cast(t, as_expr(v, None if isinstance(v, float) else t))
             for v, t in zip(given, types, strict=True)
         )
 
@@ -177,7 +177,7 @@ def _as_axes(axis: object) -> tuple[IterVar, ...] | None:
 
 def comm_reducer(
     fcombine: Combine,
-    fidentity: Callable[..., Union[ExprLike, Sequence[ExprLike]]],
+    fidentity: Callable[..., ExprLike | Sequence[ExprLike]],
     name: str = "reduce",
 ) -> Reducer:
     """Make a reduction from a commutative combiner and its neutral element for given dtypes."""

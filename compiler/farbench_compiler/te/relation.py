@@ -1,13 +1,12 @@
 """How a stage's loops come from its axes.
 
-    relation ::= Split(parent, outer, inner, factor | nparts)
-               | Fuse(outer, inner, fused)
+relation ::= Split(parent, outer, inner, factor | nparts)
+| Fuse(outer, inner, fused)
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Union
 
 from farbench_compiler.ir.expr import Expr
 from farbench_compiler.te.axis import IterVar
@@ -33,4 +32,4 @@ class Fuse:
     fused: IterVar
 
 
-Relation = Union[Split, Fuse]
+Relation = Split | Fuse

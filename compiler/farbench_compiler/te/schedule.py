@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Union
 
 from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir.stmt import Scope
@@ -12,7 +11,7 @@ from farbench_compiler.te.operation import ComputeOp, Operation
 from farbench_compiler.te.stage import Inline, Stage
 from farbench_compiler.te.tensor import Tensor
 
-Source = Union[Tensor, Operation]
+Source = Tensor | Operation
 
 
 class Schedule:
@@ -52,11 +51,10 @@ class Schedule:
         The new stage takes over the computation with its reduction: attach it to a loop of the
         copying stage to have a tile. To be called before the stage's loops are changed.
         """
-        if not isinstance(tensor, Tensor):
-            if len(tensor) != 1:
-                raise ScheduleError("cache_write: give the one output of an operation")
-            tensor = tensor[0]
-        stage = self[tensor]
+        given = (tensor,) if isinstance(tensor, Tensor) else tuple(tensor)
+        if len(given) != 1:
+            raise ScheduleError("cache_write: give the one output of an operation")
+        stage = self[given[0]]
         op = stage.compute_op("cache_write")
         if stage.relations or stage.kinds:
             raise ScheduleError(
@@ -79,8 +77,7 @@ class Schedule:
         self, tensor: Tensor, scope: Scope, readers: Sequence[Source] | Source
     ) -> Tensor:
         """Copy a tensor to memory of its own, from which `readers` read; the new stage's tensor."""
-        given = readers if isinstance(readers, (list, tuple)) else [readers]  # type: ignore[list-item]
-        stages = [self[r] for r in given]
+        stages = [self[r] for r in _several(readers)]
         for stage in stages:
             if tensor not in stage.op.input_tensors:
                 raise ScheduleError(f"cache_read: stage {stage.name} does not read {tensor.name}")
@@ -99,11 +96,14 @@ class Schedule:
 
 def create_schedule(ops: Source | Sequence[Source]) -> Schedule:
     """Make the schedule that computes each operation as a whole, loops in the order of the axes."""
-    given = ops if isinstance(ops, (list, tuple)) else [ops]  # type: ignore[list-item]
-    outputs = [o.op if isinstance(o, Tensor) else o for o in given]
+    outputs = [o.op if isinstance(o, Tensor) else o for o in _several(ops)]
     if not outputs or not all(isinstance(o, ComputeOp) for o in outputs):
         raise ScheduleError("create_schedule: give the operations of computed tensors (C.op)")
     return Schedule(outputs)
+
+
+def _several(sources: Source | Sequence[Source]) -> Sequence[Source]:
+    return [sources] if isinstance(sources, (Tensor, Operation)) else sources
 
 
 def _post_order(outputs: Sequence[Operation]) -> list[Operation]:

@@ -1,14 +1,14 @@
 """A stage: one operation of a schedule, its loops in order, and where they are placed.
 
-    attach ::= Root()                       in the function's own sequence
-             | Inline()                     substituted into whoever reads it
-             | At(stage, axis)              inside the loop `axis` of `stage`
+attach ::= Root()            in the function's own sequence
+         | Inline()          substituted into whoever reads it
+         | At(stage, axis)   inside the loop `axis` of `stage`
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING
 
 from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir.expr import Expr, ExprLike, IntImm
@@ -39,7 +39,7 @@ class At:
     axis: IterVar
 
 
-Attach = Union[Root, Inline, At]
+Attach = Root | Inline | At
 
 
 class Stage:
@@ -207,6 +207,17 @@ class Stage:
         if place is None:
             raise self._error(primitive, axis, self.fate(axis))
         return place
+
+    def roots_of(self, axis: IterVar) -> set[IterVar]:
+        """Give the axes of the computation that a loop was made from."""
+        found = {axis}
+        for relation in reversed(self.relations):
+            match relation:
+                case Split(parent, outer, inner) if outer in found or inner in found:
+                    found = found - {outer, inner} | {parent}
+                case Fuse(outer, inner, fused) if fused in found:
+                    found = found - {fused} | {outer, inner}
+        return found
 
     def fate(self, axis: IterVar) -> str:
         """Say in words why an axis is none of the loops."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING
 
 from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir.expr import Expr, ExprLike, Load
@@ -19,7 +19,7 @@ from farbench_compiler.te.axis import as_index
 if TYPE_CHECKING:
     from farbench_compiler.te.operation import Operation
 
-Indices = Union[ExprLike, tuple[ExprLike, ...]]
+Indices = ExprLike | tuple[ExprLike, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
