@@ -24,7 +24,14 @@ from collections.abc import Callable
 from farbench_rpc import limits
 from farbench_rpc.address import Address, parse_address
 from farbench_rpc.codec import decode, encode
-from farbench_rpc.errors import Cancelled, ConnectError, ProtocolError, RemoteTimeout, RpcError
+from farbench_rpc.errors import (
+    Cancelled,
+    ConnectError,
+    InvalidArgument,
+    ProtocolError,
+    RemoteTimeout,
+    RpcError,
+)
 from farbench_rpc.greet import greet
 from farbench_rpc.messages import ErrorReply, Message, SessionLost, Welcome
 from farbench_rpc.pending import Pending, Push, Reply
@@ -53,9 +60,11 @@ class Client:
         self._timeout_s = timeout_s
         self._on_push = on_push
         self._ids = itertools.count(1)
-        self._turn = threading.Condition()
+        self._lock = threading.Lock()
+        self._turn = threading.Condition(self._lock)
         self._owner = 0  # the thread that may touch the channel, 0: none
         self._wanted = 0  # threads that want it in order to send
+        self._waiting = 0  # threads that sleep until it is free, or until their reply is there
         self._closed = False
         self._pending: dict[int, Pending] = {}
         self._pushes: deque[Push] = deque()
@@ -101,8 +110,14 @@ class Client:
         Raises RemoteTimeout (detail: limit_s, elapsed_s, waited_for), ConnectError, Cancelled when
         the client is closed meanwhile, and what the far side raised.
         """
-        pending = self.begin(message, frames, timeout_s=timeout_s)
-        return pending.wait(timeout_s, on_event)
+        pending = Pending(self, next(self._ids), message.KIND)
+        try:
+            # The turn is kept from sending to reading.
+            self._start(pending, message, frames, timeout_s)
+            return self.wait(pending, timeout_s, on_event)
+        finally:
+            self._pending.pop(pending.id, None)
+            self._give_back()
 
     def begin(
         self,
@@ -114,10 +129,7 @@ class Client:
         """Send a request without waiting for its reply; `wait` or `close` the result."""
         pending = Pending(self, next(self._ids), message.KIND)
         try:
-            channel = self._take_to_send(time.monotonic() + timeout_s)
-            header = encode(message, pending.id, self.minor)
-            self._pending[pending.id] = pending
-            self._send(channel, [header, *frames], timeout_s)
+            self._start(pending, message, frames, timeout_s)
         except BaseException:
             self.drop(pending)
             raise
@@ -135,14 +147,15 @@ class Client:
     ) -> None:
         """Send what wants no answer; with `request_id`, more of a request, or a push's answer."""
         try:
-            channel = self._take_to_send(time.monotonic() + timeout_s)
-            self._send(channel, [encode(message, request_id, self.minor), *frames], timeout_s)
+            deadline = time.monotonic() + timeout_s
+            channel = self._take_to_send(deadline)
+            self._send(channel, [encode(message, request_id, self.minor), *frames], deadline)
         finally:
             self._give_back()
 
     def fail(self, error: RpcError) -> None:
         """End every request that waits with `error`."""
-        with self._turn:
+        with self._lock:
             for pending in list(self._pending.values()):
                 pending.end(error)
             self._turn.notify_all()
@@ -153,11 +166,11 @@ class Client:
         self._closed = True
         self.fail(Cancelled("the connection was closed by this side"))
         me = threading.get_ident()
-        with self._turn:
-            # A thread that sends gives up within its own deadline; one that waits, at once.
+        with self._lock:
             while self._owner not in (0, me):
-                self._nudge()
-                self._turn.wait(0.1)
+                if self._channel is not None:
+                    self._channel.abandon()
+                self._sleep(0.1)
             channel, self._channel = self._channel, None
         if channel is not None:
             channel.close()
@@ -186,12 +199,9 @@ class Client:
         try:
             while True:
                 pending.progressed = False
-                for push in self._take_pushes():
-                    self._pushed(push)
-                while pending.events:
-                    event = pending.events.popleft()
-                    if on_event is not None:
-                        on_event(event)
+                if pending.events or self._pushes:
+                    self._give_back()  # what is called may ask in its turn
+                    self._hear(pending, on_event)
                 if pending.error is not None:
                     raise pending.error
                 if pending.reply is not None:
@@ -212,7 +222,7 @@ class Client:
         """Read what is there, if nobody else does; raise the error of `pending` if it has one."""
         try:
             if self._take_to_read(pending, 0.0) and self._channel is not None:
-                self._drain(self._channel)
+                self._drain(self._channel, pending)
         finally:
             self._give_back()
         if pending.error is not None:
@@ -223,7 +233,7 @@ class Client:
 
     def _take_to_send(self, deadline: float) -> Channel:
         me = threading.get_ident()
-        with self._turn:
+        with self._lock:
             self._wanted += 1
             try:
                 # A thread that was interrupted while it held the turn finds it its own again.
@@ -232,24 +242,29 @@ class Client:
                     left_s = deadline - time.monotonic()
                     if left_s <= 0:
                         raise RemoteTimeout("another thread sends for too long", {"limit_s": 0.0})
-                    self._turn.wait(left_s)
+                    self._sleep(left_s)
                 if self._closed:
                     raise Cancelled("the connection was closed by this side")
                 self._owner = me
             finally:
                 self._wanted -= 1
+                if self._owner != me and self._waiting:
+                    self._turn.notify_all()  # readers stood back for this thread
         if self._channel is None:
-            self._channel, self.welcome = greet(self._dial, self._role, self._agent, self._budget())
+            limit_s = min(self._timeout_s, max(0.0, deadline - time.monotonic()))
+            self._channel, self.welcome = greet(self._dial, self._role, self._agent, limit_s)
         return self._channel
 
     def _take_to_read(self, pending: Pending, deadline: float) -> bool:
         me = threading.get_ident()
-        with self._turn:
-            while self._owner not in (0, me) or self._wanted:
+        if self._owner == me:
+            return True
+        with self._lock:
+            while self._owner or self._wanted:
                 left_s = deadline - time.monotonic()
                 if left_s <= 0 or pending.progressed or self._closed:
                     return False
-                self._turn.wait(left_s)
+                self._sleep(left_s)
             if pending.progressed or self._closed:
                 return False
             self._owner = me
@@ -257,16 +272,21 @@ class Client:
 
     def _give_back(self) -> None:
         if self._owner == threading.get_ident():
-            with self._turn:
+            with self._lock:
                 self._owner = 0
-                self._turn.notify_all()
+                if self._waiting:
+                    self._turn.notify_all()
+
+    def _sleep(self, longest_s: float) -> None:
+        self._waiting += 1
+        try:
+            self._turn.wait(longest_s)
+        finally:
+            self._waiting -= 1
 
     def _nudge(self) -> None:
         if self._channel is not None:
             self._channel.wake()
-
-    def _budget(self) -> float:
-        return self._timeout_s
 
     # --- reading --------------------------------------------------------------------------------
 
@@ -279,11 +299,12 @@ class Client:
                 pending.end(ConnectError("the connection ended before the reply"))
                 return
             while not (pending.progressed or self._wanted or self._closed or self._pushes):
+                # Waiting comes first: right after a request there is nothing to read yet, and
+                # looking would only hold up the thread that is to carry it.
+                channel.wait(deadline - time.monotonic())
                 self._drain(channel, pending)
-                left_s = deadline - time.monotonic()
-                if pending.progressed or left_s <= 0 or self._channel is None:
+                if self._channel is None or time.monotonic() >= deadline:
                     return
-                channel.wait(left_s)
         finally:
             self._give_back()
 
@@ -293,8 +314,8 @@ class Client:
                 self._dispatch(frames)
                 if until is not None and until.progressed:
                     return
-                if len(self._pending) > 1:
-                    with self._turn:
+                if self._waiting:
+                    with self._lock:
                         self._turn.notify_all()  # it may be what another thread waits for
         except (ConnectError, ProtocolError) as error:
             self._break(error)
@@ -323,11 +344,13 @@ class Client:
         else:
             self._pushes.append(Push(message, frames[1:], request_id))
 
-    def _take_pushes(self) -> list[Push]:
-        taken = []
+    def _hear(self, pending: Pending, on_event: Callable[[Reply], None] | None) -> None:
         while self._pushes:
-            taken.append(self._pushes.popleft())
-        return taken
+            self._pushed(self._pushes.popleft())
+        while pending.events:
+            event = pending.events.popleft()
+            if on_event is not None:
+                on_event(event)
 
     def _pushed(self, push: Push) -> None:
         if self._on_push is not None:
@@ -340,13 +363,22 @@ class Client:
 
     # --- sending --------------------------------------------------------------------------------
 
-    def _send(self, channel: Channel, frames: Frames, timeout_s: float) -> None:
+    def _start(self, pending: Pending, message: Message, frames: Frames, timeout_s: float) -> None:
+        deadline = time.monotonic() + timeout_s
+        channel = self._take_to_send(deadline)
+        header = encode(message, pending.id, self.welcome.version[1])
+        self._pending[pending.id] = pending
+        self._send(channel, [header, *frames], deadline)
+
+    def _send(self, channel: Channel, frames: Frames, deadline: float) -> None:
+        if len(frames) > limits.MAX_FRAMES + 1:
+            raise InvalidArgument(f"{len(frames) - 1} frames, the limit is {limits.MAX_FRAMES}")
         try:
-            channel.send(frames, time.monotonic() + timeout_s)
+            channel.send(frames, deadline)
+        except RemoteTimeout:
+            raise
         except ConnectError as error:
             self._break(error)
-            raise
-        except RemoteTimeout:
             raise
         except BaseException as cause:
             self._break(ConnectError(f"interrupted while sending: {type(cause).__name__}"))

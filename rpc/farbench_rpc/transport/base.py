@@ -68,6 +68,9 @@ class Channel(Protocol):
     def wake(self) -> None:
         """Make a `wait` of another thread return."""
 
+    def abandon(self) -> None:
+        """Make a `send` or `wait` of another thread end soon: nobody needs it any more."""
+
     def close(self) -> None:
         """Close it; may be called twice."""
 

@@ -169,6 +169,10 @@ class MemoryChannel:
         """Make a `wait` of another thread return."""
         self._bell.ring()
 
+    def abandon(self) -> None:
+        """Make a `send` or `wait` of another thread end soon."""
+        self.cut()
+
     def close(self) -> None:
         """Close it; the listener finds it gone."""
         if not self._closed:

@@ -43,7 +43,7 @@ class ZmqChannel:
         self._failed: list[str] = []
         self._bell = Bell()
         self._error: ConnectError | None = None
-        self._connected = self._open = False
+        self._connected = self._open = self._abandoned = False
         self._start()
 
     @staticmethod
@@ -103,15 +103,19 @@ class ZmqChannel:
 
     def wait(self, timeout_s: float) -> None:
         """Return when something may be received, on `wake`, or after `timeout_s`."""
-        if self._sock.poll(0):
-            return
-        ready = self._poller.poll(max(1, int(timeout_s * 1000)))
-        for item, _ in ready:
+        for item, _ in self._poller.poll(max(1, int(timeout_s * 1000))):
+            if item is self._sock:
+                return
             if item == self._bell.fileno():
                 self._bell.clear()
 
     def wake(self) -> None:
         """Make a `wait` of another thread return."""
+        self._bell.ring()
+
+    def abandon(self) -> None:
+        """Make a `send` or `wait` of another thread end soon."""
+        self._abandoned = True
         self._bell.ring()
 
     def close(self) -> None:
@@ -138,6 +142,8 @@ class ZmqChannel:
 
     def _wait_for_room(self, started: float, deadline: float) -> None:
         self._watch()
+        if self._abandoned and self._error is None:
+            self._error = ConnectError(f"the connection to {self.peer} is closed")
         if self._error is not None:
             raise self._error
         now = time.monotonic()
