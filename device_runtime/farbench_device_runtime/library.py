@@ -1,0 +1,243 @@
+"""A compiled library in this process: what fits is checked before the loader sees the file.
+
+Used by the worker, and by the host for calls in the caller's own process.
+
+    library = Library.load("add.so", machine)
+    with library.context(threads=2) as context:
+        library.call(context, "add", addresses, scalars)
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any
+
+from farbench_rpc.errors import InvalidArgument, KernelError, LoadRefused, NotFound, OutOfMemory
+from farbench_rpc.manifest import (
+    DTYPES,
+    ArrayFacts,
+    Entry,
+    Machine,
+    Manifest,
+    ManifestError,
+    TensorArg,
+    check_loadable,
+    read_elf,
+    read_manifest,
+    signature,
+)
+
+_I32, _I64, _U64 = ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64
+_POINTER, _DOUBLE, _TEXT = ctypes.c_void_p, ctypes.c_double, ctypes.c_char_p
+_KINDS = {"uniform": 0, "constant": 1}
+_OUT_OF_MEMORY = 1001
+
+# The functions of the runtime in every library: result, then arguments (see farbench_runtime.h).
+_RUNTIME: dict[str, tuple[Any, tuple[Any, ...]]] = {
+    "fb_ctx_create": (_POINTER, (_I32, _POINTER, _I32)),
+    "fb_ctx_destroy": (None, (_POINTER,)),
+    "fb_ctx_error": (_TEXT, (_POINTER,)),
+    "fb_ctx_clear": (None, (_POINTER,)),
+    "fb_ctx_bound": (_I32, (_POINTER,)),
+    "fb_timer_probe": (_I32, (_POINTER, _POINTER)),
+    "fb_fill": (_I32, (_I32, _POINTER, _I64, _U64, _I32, _DOUBLE, _DOUBLE)),
+    "fb_time_sample": (
+        _I32,
+        (_POINTER, _POINTER, _POINTER, _POINTER, _I64, _I64, _POINTER, _POINTER),
+    ),
+}
+
+
+@dataclass(frozen=True)
+class EntryPoint:
+    """An entry of a loaded library, with its address in this process."""
+
+    entry: Entry
+    address: int
+
+    def takes_arrays(self, count: int) -> tuple[bool, ...]:
+        """Tell of each of `count` arguments whether an array belongs there.
+
+        A wrong count is left for the binding to refuse: it says what is expected.
+        """
+        kinds = [isinstance(arg, TensorArg) for arg in self.entry.args]
+        if len(kinds) != count:
+            raise InvalidArgument(
+                f"{signature(self.entry)} takes {len(kinds)} arguments, got {count}"
+            )
+        return tuple(kinds)
+
+
+class Library:
+    """A loaded library: its manifest, its entries and its runtime. It is never unloaded."""
+
+    def __init__(self, path: str, manifest: Manifest, handle: ctypes.CDLL) -> None:
+        self.path = path
+        self.manifest = manifest
+        self._handle = handle
+        self._entries: dict[str, EntryPoint] = {}
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str], machine: Machine | None = None) -> Library:
+        """Load a library; LoadRefused says why it does not fit `machine` (None: not checked)."""
+        where = os.fspath(path)
+        try:
+            manifest = read_manifest(where)
+            if machine is not None:
+                check_loadable(read_elf(where), manifest, machine)
+        except ManifestError as cause:
+            raise LoadRefused(f"cannot load the library: {cause}") from cause
+        except OSError as cause:
+            raise LoadRefused(f"cannot read the library: {cause.strerror}") from cause
+        try:
+            handle = ctypes.CDLL(where, mode=os.RTLD_NOW | os.RTLD_LOCAL)
+        except OSError as cause:
+            raise LoadRefused(f"the loader refused the library: {cause}") from cause
+        return cls(where, manifest, handle)
+
+    def entry(self, name: str) -> EntryPoint:
+        """Find an entry; NotFound lists those that exist."""
+        known = self._entries.get(name)
+        if known is not None:
+            return known
+        try:
+            entry = self.manifest.entry(name)
+        except KeyError as cause:
+            raise NotFound(str(cause.args[0])) from cause
+        address = self._address(entry.symbol)
+        found = self._entries[name] = EntryPoint(entry, address)
+        return found
+
+    def function(self, name: str) -> Any:
+        """Give a function of the runtime, typed; LoadRefused if the library lacks it."""
+        result, arguments = _RUNTIME[name]
+        self._address(name)
+        found = getattr(self._handle, name)
+        found.restype = result
+        found.argtypes = list(arguments)
+        return found
+
+    def context(self, threads: int, cores: Sequence[int] = ()) -> Context:
+        """Make a context with a pool of threads, pinned to `cores` if any; close it after use."""
+        return Context(self, threads, cores)
+
+    def call(
+        self, context: Context, name: str, addresses: Sequence[int], scalars: Sequence[int]
+    ) -> int:
+        """Call an entry once with arguments that were checked; gives the time in ns."""
+        return Call(context, self.entry(name), addresses, scalars).run()
+
+    def _address(self, symbol: str) -> int:
+        try:
+            pointer = ctypes.cast(getattr(self._handle, symbol), _POINTER).value
+        except AttributeError as cause:
+            raise LoadRefused(f"the library lacks {symbol}, which its manifest names") from cause
+        return int(pointer or 0)
+
+
+class Context:
+    """Thread pool, workspace and error text, shared by the kernels of all libraries loaded."""
+
+    def __init__(self, library: Library, threads: int, cores: Sequence[int]) -> None:
+        self.library = library
+        self.threads = threads
+        self._functions = {name: library.function(name) for name in _RUNTIME}
+        listed = (_I32 * len(cores))(*cores)
+        made = self._functions["fb_ctx_create"](threads, listed, len(cores))
+        if not made:
+            raise OutOfMemory(f"no memory for a pool of {threads} threads", {"last_call": "load"})
+        self.pointer = int(made)
+        self.time_sample = self._functions["fb_time_sample"]
+
+    def timer_probe(self) -> tuple[int, int]:
+        """Give the timer's resolution and what a reading costs, in ns."""
+        resolution, overhead = _I64(0), _I64(0)
+        status = self._functions["fb_timer_probe"](ctypes.byref(resolution), ctypes.byref(overhead))
+        if status:
+            raise KernelError("no clock on this machine", {"status": int(status)})
+        return resolution.value, overhead.value
+
+    def fill(self, facts: ArrayFacts, seed: int, kind: str, low: float, high: float) -> None:
+        """Fill an array from a seed; InvalidArgument where the range does not fit the dtype."""
+        if kind not in _KINDS:
+            raise InvalidArgument(f"no fill {kind!r}; there are {', '.join(_KINDS)}")
+        count = 1
+        for size in facts.shape:
+            count *= size
+        code = list(DTYPES).index(facts.dtype)
+        status = self._functions["fb_fill"](
+            code, facts.address, count, seed & (2**64 - 1), _KINDS[kind], low, high
+        )
+        if status:
+            raise InvalidArgument(f"{kind} over [{low:g}, {high:g}) does not fit {facts.dtype}")
+
+    def bound(self) -> int:
+        """Count the threads of the pool that are bound to a core."""
+        return int(self._functions["fb_ctx_bound"](self.pointer))
+
+    def failure(self, status: int, name: str) -> KernelError:
+        """Make the error of a kernel that returned `status`."""
+        said = self._functions["fb_ctx_error"](self.pointer) or b""
+        text = said.decode("utf-8", "replace")
+        self._functions["fb_ctx_clear"](self.pointer)
+        detail: dict[str, str | int | float | bool] = {
+            "status": status,
+            "last_call": f"call of {name}",
+        }
+        if status == _OUT_OF_MEMORY:
+            return OutOfMemory(f"{name}: {text or 'out of memory'}", detail)
+        return KernelError(f"{name} returned {status}: {text or 'no text'}", detail)
+
+    def close(self) -> None:
+        """End the pool."""
+        if self.pointer:
+            self._functions["fb_ctx_destroy"](self.pointer)
+            self.pointer = 0
+
+    def __enter__(self) -> Context:
+        """Give itself, to be closed at the end of the block."""
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        """Close."""
+        self.close()
+
+
+class Call:
+    """An entry with its arguments laid out as the calling convention wants them."""
+
+    def __init__(
+        self,
+        context: Context,
+        point: EntryPoint,
+        addresses: Sequence[int],
+        scalars: Sequence[int],
+    ) -> None:
+        self.context = context
+        self.name = point.entry.name
+        self._buffers = (_POINTER * len(addresses))(*addresses)
+        self._scalars = (_I64 * len(scalars))(*scalars)
+        self._total, self._start = _I64(0), _I64(0)
+        self._time = context.time_sample
+        self._arguments = (point.address, context.pointer, self._buffers, self._scalars)
+        self._outputs = (ctypes.byref(self._total), ctypes.byref(self._start))
+
+    def run(self) -> int:
+        """Call it once; gives the time in ns. KernelError if it returns anything but 0."""
+        return self.sample(1)
+
+    def sample(self, k: int, flush_bytes: int = 0) -> int:
+        """Call it k times, the caches flushed before each if asked; gives the time in ns."""
+        status = self._time(*self._arguments, k, flush_bytes, *self._outputs)
+        if status:
+            raise self.context.failure(int(status), self.name)
+        return int(self._total.value)

@@ -1,0 +1,92 @@
+"""The one poll loop of a device: clients, tracker, worker and zygote, never waiting for one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import zmq
+
+from farbench_device_runtime.core import DeviceCore
+from farbench_device_runtime.registration import Registration
+from farbench_rpc.server import Endpoint
+from farbench_rpc.transport.base import Pollable
+
+_IN_A_ROW = 64
+LONGEST_MS = 1000
+
+
+class Loop:
+    """Turns of the loop; `wake` is a descriptor whose readiness only ends the wait."""
+
+    def __init__(
+        self,
+        core: DeviceCore,
+        endpoint: Endpoint,
+        wake: int,
+        registration: Registration | None = None,
+    ) -> None:
+        self.core = core
+        self.endpoint = endpoint
+        self.registration = registration
+        self._wake = wake
+        self._zygote = core.house.supervisor.fileno()
+        self._poller = zmq.Poller()
+        self._registered: set[Pollable] = set()
+
+    def run(self, running: Callable[[], bool]) -> None:
+        """Turn until `running` says no; ZygoteLost when workers can no longer be made."""
+        while running():
+            self.turn()
+
+    def turn(self) -> None:
+        """Wait for something to do, and do it."""
+        worker = self.core.pollable()
+        self._watch(worker)
+        ready = dict(self._poller.poll(self._patience_ms()))
+        if self._wake in ready:
+            os.read(self._wake, 64)
+        if worker is not None and worker in ready:
+            self.core.worker_spoke()
+        self._serve_clients()
+        if self._zygote in ready:
+            self.core.zygote_spoke()
+        if self.registration is not None:
+            self.registration.receive()
+            self.registration.tick()
+        self.core.tick()
+
+    def _serve_clients(self) -> None:
+        for _ in range(_IN_A_ROW):
+            incoming = self.endpoint.receive()
+            if incoming is None:
+                break
+            self.core.handle(incoming)
+        for peer in self.endpoint.take_gone():
+            self.core.peer_gone(peer)
+
+    def _watch(self, worker: int | None) -> None:
+        """Poll what there is to poll now: sockets come and go."""
+        wanted: set[Pollable] = {*self.endpoint.pollables, self._zygote, self._wake}
+        if worker is not None:
+            wanted.add(worker)
+        if self.registration is not None:
+            wanted.update(self.registration.link.pollables)
+        if wanted == self._registered:
+            return
+        # A closed descriptor's number may have come back as another's: all anew.
+        self._poller = zmq.Poller()
+        for item in wanted:
+            self._poller.register(item, zmq.POLLIN)
+        self._registered = wanted
+
+    def _patience_ms(self) -> int:
+        wake_s = self.core.next_wake()
+        if self.registration is not None:
+            wake_s = min(wake_s, self.registration.next_wake())
+        # Rounded up: a wait that ends a moment early would turn the loop for nothing.
+        longest = min(LONGEST_MS, int(wake_s * 1000) + 1 if wake_s > 0 else 0)
+        patience = self.endpoint.patience_ms(longest)
+        if self.registration is not None:
+            patience = self.registration.link.patience_ms(patience)
+        return patience

@@ -1,0 +1,415 @@
+"""One session: its client, its worker, and the requests between them.
+
+Requests are started in order and answered in order. A worker that dies costs the request it died
+of; the next request gets a fresh one. Nothing here waits: what cannot go on is tried again when
+something arrives or the clock has moved.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from farbench_device_runtime.exits import Exit, Intent, classify
+from farbench_device_runtime.jobs import GetJob, Job, MeasureJob, Started
+from farbench_device_runtime.pipe import PipeClosed, PipeDamaged
+from farbench_device_runtime.settings import Settings
+from farbench_device_runtime.staging import Window
+from farbench_device_runtime.supervisor import Supervisor, Worker
+from farbench_device_runtime.timing_lock import TimingLock
+from farbench_device_runtime.worker import Start
+from farbench_rpc.errors import Cancelled, InvalidArgument, RpcError
+from farbench_rpc.manifest import Machine
+from farbench_rpc.messages import Message
+from farbench_rpc.server import Endpoint, Incoming, Peer
+from farbench_rpc.transport.base import Frames
+
+MAX_PENDING = 48
+MAX_WAITING = 1024
+MAX_WAITING_BYTES = 64 << 20
+WORKER_WAIT_S = 30.0
+LOCK_POLL_S = 0.02
+MUTE_S = 1.0
+
+
+@dataclass
+class House:
+    """What every session of a device uses; `memory_limit` in bytes."""
+
+    settings: Settings
+    supervisor: Supervisor
+    endpoint: Endpoint
+    machine: Machine
+    memory_limit: int
+    clock: Callable[[], float] = time.monotonic
+
+
+@dataclass
+class _Run:
+    """A worker at work: what it has not answered yet, and since when."""
+
+    worker: Worker
+    window: Window
+    pending: deque[Job] = field(default_factory=deque)
+    since: float = 0.0
+    intent: Intent | None = None
+    ending: bool = False
+
+
+class Session:
+    """Requests of one client, in order, to one worker at a time."""
+
+    def __init__(self, house: House, peer: Peer, folder: Path, cpu_s: int) -> None:
+        self.house = house
+        self.peer: Peer | None = peer
+        self.folder = folder
+        self.cpu_s = cpu_s
+        self.names: dict[str, str] = {}
+        self.execution = -1
+        self.closed = False
+        self._run: _Run | None = None
+        self._waiting: deque[Job] = deque()
+        self._waiting_bytes = 0
+        self._wanted_since = 0.0
+        self._handles = 0
+        self._lost = ""
+        self._first_handle = 1
+        self._unreported: RpcError | None = None
+        self._lock = TimingLock(house.settings.lock_path)
+        self._lock_since = 0.0
+        self._lock_waited_s = 0.0
+        folder.mkdir(mode=0o700, parents=True)
+        self._ensure_worker()
+
+    @property
+    def chunk_bytes(self) -> int:
+        """Give the payload of one transfer frame."""
+        return self.house.settings.chunk_bytes
+
+    @property
+    def window_frames(self) -> int:
+        """Count the transfer frames that may be under way."""
+        return self.house.settings.window
+
+    # --- what the core asks --------------------------------------------------------------------
+
+    def new_handle(self) -> int:
+        """Give a handle never used in this session."""
+        self._handles += 1
+        return self._handles
+
+    def submit(self, job: Job, nbytes: int = 0) -> None:
+        """Take a request; RpcError when there are too many, or to report an earlier end."""
+        if self._unreported is not None:
+            error, self._unreported = self._unreported, None
+            raise error
+        if len(self._waiting) >= MAX_WAITING or self._waiting_bytes + nbytes > MAX_WAITING_BYTES:
+            raise InvalidArgument("too many requests under way; wait for answers")
+        self._waiting.append(job)
+        self._waiting_bytes += nbytes
+        self.pump()
+
+    def credit(self, peer: Peer, request_id: int, frames: int) -> None:
+        """Let a get send more frames."""
+        for job in self._waiting:
+            incoming = job.incoming
+            if isinstance(job, GetJob) and incoming.request_id == request_id:
+                if incoming.peer is peer:
+                    job.credit += max(0, min(frames, MAX_PENDING))
+                break
+        self.pump()
+
+    def pump(self) -> None:
+        """Start what can be started."""
+        while self._waiting and not self.closed:
+            if self._run is None and not self._ensure_worker():
+                return
+            run = self._run
+            if run is None or run.ending or len(run.pending) >= MAX_PENDING:
+                return
+            started = self._waiting[0].start(self)
+            if started is Started.BLOCKED:
+                return
+            if started is Started.DONE:
+                self._waiting.popleft()
+                if not self._waiting:
+                    self._waiting_bytes = 0
+
+    def pollable(self) -> int | None:
+        """Give the worker's descriptor to poll; None while there is no worker to hear."""
+        run = self._run
+        return None if run is None or run.ending else run.worker.pipe.fileno()
+
+    def next_wake(self, now: float) -> float:
+        """Say in how many seconds `tick` must be called, at most a minute."""
+        wake = 60.0
+        run = self._run
+        if run is not None and run.ending and run.intent is None:
+            wake = run.since + MUTE_S - now
+        elif run is not None and run.pending and not run.ending:
+            wake = run.since + run.pending[0].limit_s - now
+        elif run is None and self._waiting:
+            wake = self._wanted_since + WORKER_WAIT_S - now
+        if self._lock_since and not self._lock.held:
+            wake = min(wake, LOCK_POLL_S)
+        return max(0.0, min(wake, 60.0))
+
+    def tick(self, now: float) -> None:
+        """Watch the clock: the oldest request's limit, the wait for a worker or for the lock."""
+        run = self._run
+        if run is not None and run.ending and run.intent is None:
+            if now >= run.since + MUTE_S:
+                self._end_worker(Intent("closed its pipe"), 0.0)
+        elif run is not None and run.pending and not run.ending:
+            job = run.pending[0]
+            elapsed = now - run.since
+            if elapsed >= job.limit_s:
+                intent = Intent("timeout", job.limit_s, elapsed, job.phase)
+                self._lost_worker(Exit(run.worker.pid, 0), intent)
+                self._end_worker(intent, self.house.settings.term_grace_s)
+        elif run is None and self._waiting and now - self._wanted_since > WORKER_WAIT_S:
+            error = RpcError(f"no worker became ready within {WORKER_WAIT_S:g} s on the device")
+            self._refuse_waiting(error)
+        self.pump()
+
+    def receive(self) -> None:
+        """Take in what the worker says."""
+        run = self._run
+        while run is not None and not run.ending:
+            try:
+                message = run.worker.pipe.receive(block=False)
+                if message is None:
+                    break
+                self._answered(run, message)
+            except PipeClosed:
+                # The zygote tells how it ended, unless it only closed its end.
+                run.ending = True
+                run.since = self.house.clock()
+            except (PipeDamaged, InvalidArgument, ValueError, TypeError, IndexError, KeyError):
+                # Code of users may have written over anything in its process.
+                self._end_worker(Intent("sent nonsense"), 0.0)
+        self.pump()
+
+    def ended(self, ended: Exit) -> bool:
+        """Take in the end of a worker; False if it was not of this session."""
+        run = self._run
+        if run is None or run.worker.pid != ended.pid:
+            return False
+        if not self.closed:
+            self._lost_worker(ended, run.intent)
+        self._run = None
+        run.worker.pipe.close()
+        run.window.close()
+        if not self.closed:
+            self.house.supervisor.prepare()
+            self.pump()
+        return True
+
+    def close(self, error: RpcError) -> None:
+        """Refuse all requests with an error and end the worker; `is_over` tells when it is gone."""
+        if self.closed:
+            return
+        if self._run is not None:
+            for job in self._run.pending:
+                self._fail(job, error)
+            self._run.pending.clear()
+        self._refuse_waiting(error)
+        self.closed = True
+        self.unlock_timing()
+        if self._run is not None:
+            self._end_worker(Intent("cancelled"), 0.0)
+
+    @property
+    def is_over(self) -> bool:
+        """Tell whether it was closed and its worker's processes are gone."""
+        return self.closed and self._run is None
+
+    def wipe(self) -> None:
+        """Remove the private directory."""
+        shutil.rmtree(self.folder, ignore_errors=True)
+
+    # --- what jobs ask (jobs.Bench) ------------------------------------------------------------
+
+    @property
+    def window(self) -> Window:
+        """Give the window of the worker at work."""
+        if self._run is None:
+            raise Cancelled("the worker has ended")
+        return self._run.window
+
+    def ask(self, job: Job, message: Sequence[Any]) -> bool:
+        """Send a message to the worker on behalf of a job; False when it would wait."""
+        run = self._run
+        if run is None or len(run.pending) >= MAX_PENDING:
+            return False
+        try:
+            if not run.worker.pipe.send(message, block=False):
+                return False
+        except PipeClosed:
+            return False  # Its end is on the way, and asked again after that.
+        if not run.pending:
+            run.since = self.house.clock()
+        run.pending.append(job)
+        return True
+
+    def reply(self, to: Incoming, message: Message, frames: Frames = ()) -> None:
+        """Answer the client."""
+        self.house.endpoint.reply(to, message, frames)
+
+    def event(self, of: Incoming, message: Message, frames: Frames = ()) -> None:
+        """Send the client an event of its request."""
+        self.house.endpoint.event(of, message, frames)
+
+    def lock_timing(self, job: Job) -> bool:
+        """Take the machine's timing lock; True also when waiting longer is in vain."""
+        now = self.house.clock()
+        self._lock_since = self._lock_since or now
+        waited_s = now - self._lock_since
+        if self._lock.acquire():
+            self._lock_waited_s = waited_s
+            return True
+        self._lock_waited_s = -waited_s
+        return waited_s >= self.house.settings.lock_wait_s
+
+    def unlock_timing(self) -> float:
+        """Give the lock back; gives how long it was waited for (s), negative: in vain."""
+        waited_s, self._lock_waited_s = self._lock_waited_s, 0.0
+        self._lock_since = 0.0
+        self._lock.release()
+        return waited_s
+
+    # --- the worker ----------------------------------------------------------------------------
+
+    def _ensure_worker(self) -> bool:
+        """Take the warm worker and start it; False when none is ready yet."""
+        house, settings = self.house, self.house.settings
+        if not self._wanted_since:
+            self._wanted_since = house.clock()
+        worker = house.supervisor.take(house.memory_limit)
+        if worker is None:
+            house.supervisor.prepare()
+            return False
+        self.execution += 1
+        self._wanted_since = 0.0
+        window = Window.create(settings.window, settings.chunk_bytes)
+        self._run = _Run(worker, window, since=house.clock())
+        start = Start(
+            str(self.folder),
+            settings.window,
+            settings.chunk_bytes,
+            self._first_handle,
+            self._lost,
+            (house.machine.arch, house.machine.features, house.machine.glibc),
+            house.memory_limit,
+            settings.file_limit,
+            self.cpu_s,
+            settings.cores,
+            settings.emulated,
+        )
+        with contextlib.suppress(PipeClosed):  # Its end is told by the zygote, too.
+            worker.pipe.send(["start", asdict(start)], [window.fd])
+        self._run.pending.append(_StartJob())
+        return True
+
+    def _end_worker(self, intent: Intent, grace_s: float) -> None:
+        run = self._run
+        if run is not None:
+            run.intent = run.intent or intent
+            run.ending = True
+            self.house.supervisor.end(run.worker.pid, grace_s)
+
+    def _answered(self, run: _Run, message: list[Any]) -> None:
+        kind, *values = message
+        if not run.pending:
+            raise PipeDamaged("an answer to nothing")
+        job = run.pending[0]
+        if kind not in ("ok", "error"):
+            job.event(self, message)
+            return
+        if kind == "ok" and not job.failed:
+            job.finish(self, values)
+        else:
+            job.settle(self)
+            if not job.failed:
+                code, text, detail = values
+                self._fail(job, _error(str(code), str(text), dict(detail)))
+        run.pending.popleft()
+        run.since = self.house.clock()
+
+    def _lost_worker(self, ended: Exit, intent: Intent | None) -> None:
+        """Tell the requests under way that their worker is gone, the first one why."""
+        run = self._run
+        if run is None:
+            return
+        job = run.pending[0] if run.pending else None
+        if job is None and intent is not None:
+            return  # Told already.
+        error = classify(ended, job.what if job is not None else "", intent)
+        self._add_output(error)
+        self._lost = f"{type(error).__name__}: {error.message}"[:300]
+        self._first_handle = self._handles + 1
+        if job is None or isinstance(job, _StartJob):
+            self._unreported = error
+        else:
+            self._fail(job, error)
+        gone = Cancelled(f"the worker ended before this ran ({error.message})", error.detail)
+        for later in list(run.pending)[1:]:
+            self._fail(later, gone)
+        run.pending.clear()
+        self.unlock_timing()
+
+    def _fail(self, job: Job, error: RpcError) -> None:
+        """Refuse a request, once."""
+        if isinstance(job, MeasureJob):
+            self.unlock_timing()
+        if self._waiting and self._waiting[0] is job:
+            self._waiting.popleft()
+        if not job.failed and not isinstance(job, _StartJob):
+            job.failed = True
+            self.house.endpoint.error(job.incoming, error)
+
+    def _refuse_waiting(self, error: RpcError) -> None:
+        while self._waiting:
+            self._fail(self._waiting[0], error)
+        self._waiting_bytes = 0
+
+    def _add_output(self, error: RpcError) -> None:
+        """Add the last line that the worker printed, which often says why (abort does)."""
+        with contextlib.suppress(OSError):
+            fd = os.open(self.folder / "output.log", os.O_RDONLY | os.O_NOFOLLOW)
+            try:
+                size = os.fstat(fd).st_size
+                lines = os.pread(fd, 400, max(0, size - 400)).decode("utf-8", "replace").split("\n")
+            finally:
+                os.close(fd)
+            text = next((line for line in reversed(lines) if line.strip()), "")
+            if text:
+                error.detail["output"] = text[-300:]
+
+
+class _StartJob(Job):
+    """The start of a worker: no client waits for it."""
+
+    phase = "start"
+
+    def __init__(self) -> None:
+        self.what = "start of a worker"
+        self.limit_s = WORKER_WAIT_S
+        self.failed = False
+
+    def finish(self, bench: object, values: Sequence[Any]) -> None:
+        """Take note that it began."""
+
+
+def _error(code: str, text: str, detail: dict[str, Any]) -> RpcError:
+    from farbench_rpc.errors import by_code
+
+    plain = {str(k): v for k, v in detail.items() if isinstance(v, (str, int, float, bool))}
+    return by_code(code)(text[:4000], plain)
