@@ -47,7 +47,7 @@ def test_says_its_version(pyz: Path) -> None:
 def test_names_the_packages_that_are_missing(pyz: Path) -> None:
     # -S leaves site-packages out: a Python with the standard library alone.
     done = run([sys.executable, "-I", "-S", str(pyz), "--version"])
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr.count("\n") == 1
     assert "apt-get install python3-zmq python3-msgpack" in done.stderr
     assert "pip install pyzmq msgpack" in done.stderr
