@@ -1,0 +1,107 @@
+"""What a build gives: objects and their manifest, linked into a library when it is wanted."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from farbench_compiler.errors import CompilerError, LinkError
+from farbench_compiler.target import Target
+from farbench_compiler.toolchain import Progress, data_object, link_shared
+from farbench_rpc.manifest import SYMBOL, Manifest, decode, encode, pack
+
+ARCHIVE_VERSION = 1
+MAX_ARCHIVE_BYTES = 1 << 30
+
+
+@dataclass(frozen=True)
+class Artifact:
+    """Compiled functions of one target.
+
+    `objects` are relocatable and know nothing of the runtime but its context structure, so that
+    they can also be linked into a program of their own. `assembler` gives assembly when asked.
+    """
+
+    objects: tuple[bytes, ...]
+    manifest: Manifest
+    target: Target
+    llvm_ir: str = ""
+    assembler: Callable[[], str] | None = field(default=None, repr=False, compare=False)
+
+    def link(self, progress: Progress | None = None) -> bytes:
+        """Link the shared library that carries the manifest and the C runtime."""
+        own = data_object(SYMBOL, pack(self.manifest), self.target)
+        return link_shared((*self.objects, own), self.target, progress)
+
+    def export_library(
+        self, path: str | os.PathLike[str], progress: Progress | None = None
+    ) -> Path:
+        """Write the library to `path`, and its objects and manifest beside it as `.fbo`.
+
+        Both files are replaced as a whole or not at all. LinkError if they cannot be written.
+        """
+        final = Path(path)
+        linked = self.link(progress)
+        try:
+            _write(final, lambda part: part.write_bytes(linked))
+            _write(final.with_suffix(".fbo"), self._write_archive)
+        except OSError as cause:
+            raise LinkError(f"cannot write {final}: {cause.strerror or cause}") from cause
+        return final
+
+    def get_source(self, kind: str = "ll") -> str:
+        """Show the code: `ll` (LLVM IR) or `asm`; CompilerError for what there is not."""
+        if kind == "ll" and self.llvm_ir:
+            return self.llvm_ir
+        if kind == "asm" and self.assembler is not None:
+            return self.assembler()
+        raise CompilerError(f"no source of kind {kind!r} is kept here; kinds: ll, asm")
+
+    def _write_archive(self, path: Path) -> None:
+        head = {"farbench": ARCHIVE_VERSION, "target": self.target.text}
+        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+            _add(archive, "head.json", json.dumps(head).encode())
+            _add(archive, "manifest.msgpack", encode(self.manifest))
+            for index, data in enumerate(self.objects):
+                _add(archive, f"objects/{index}.o", data)
+
+    @staticmethod
+    def read(path: str | os.PathLike[str]) -> Artifact:
+        """Read an artifact back from its `.fbo` file; LinkError if it is not one."""
+        name = Path(path).name
+        try:
+            with zipfile.ZipFile(path) as archive:
+                if sum(info.file_size for info in archive.infolist()) > MAX_ARCHIVE_BYTES:
+                    raise LinkError(f"{name} unpacks to more than {MAX_ARCHIVE_BYTES} bytes")
+                head = json.loads(archive.read("head.json"))
+                if head.get("farbench") != ARCHIVE_VERSION:
+                    raise LinkError(f"{name} is of another version of farbench; build it again")
+                manifest = decode(archive.read("manifest.msgpack"))
+                count = sum(n.startswith("objects/") for n in archive.namelist())
+                objects = tuple(archive.read(f"objects/{index}.o") for index in range(count))
+                return Artifact(objects, manifest, Target.parse(str(head["target"])))
+        except (OSError, KeyError, ValueError, AttributeError, zipfile.BadZipFile) as cause:
+            raise LinkError(f"{name} is no archive of farbench objects: {cause}") from cause
+
+
+def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:
+    """Add a file with a fixed date, so that equal artifacts are equal files."""
+    archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), data)
+
+
+def _write(final: Path, write: Callable[[Path], object]) -> None:
+    """Write a file beside its place and move it there, readable by all."""
+    descriptor, name = tempfile.mkstemp(prefix=f".{final.name}.", dir=final.parent)
+    os.close(descriptor)
+    part = Path(name)
+    try:
+        write(part)
+        part.chmod(0o644)
+        part.replace(final)
+    finally:
+        part.unlink(missing_ok=True)
