@@ -15,7 +15,7 @@ from farbench_rpc.manifest import ArrayFacts, Entry, TensorArg
 
 Numpy = npt.NDArray[Any]
 CallArgument = Union[NDArray, Numpy, "np.generic", int, float, bool]
-Number = Union[int, float, bool]
+Number = int | float | bool
 
 
 def normal(entry: Entry, args: Sequence[CallArgument]) -> list[NDArray | Numpy | Number]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable
-from typing import Optional
 
 from farbench.arguments import CallArgument
 from farbench.counts import Counts
@@ -15,7 +14,7 @@ from farbench_rpc.manifest import Entry, Manifest
 
 CALL_TIMEOUT_S = 60.0
 
-OnSample = Optional[Callable[[Sample], None]]
+OnSample = Callable[[Sample], None] | None
 
 
 class LoadedModule(ABC):

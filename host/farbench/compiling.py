@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING
 
 from farbench.extras import load
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from farbench_compiler.target import Target
     from farbench_compiler.te import Schedule, Tensor
 
-    Argument = Union[Tensor, Var]
+    Argument = Tensor | Var
 
 
 def lower(
@@ -29,7 +29,10 @@ def lower(
 
 
 def build(
-    schedule: Schedule, args: Sequence[Argument], target: str | Target = "native", name: str = "main"
+    schedule: Schedule,
+    args: Sequence[Argument],
+    target: str | Target = "native",
+    name: str = "main",
 ) -> Module:
     """Compile a schedule for a target (a preset's name or `llvm -mtriple= -mcpu= -mattr=`).
 
@@ -38,4 +41,4 @@ def build(
     from farbench.module import Module
 
     artifact = load("farbench_compiler.build").build(schedule, args, target=target, name=name)
-    return Module(artifact)
+    return Module.of(artifact)

@@ -33,11 +33,21 @@ from farbench_rpc.errors import (
     VersionMismatch,
 )
 
+OUR_PACKAGES = frozenset(
+    {"farbench", "farbench_compiler", "farbench_device_runtime", "farbench_rpc", "farbench_tracker"}
+)
+
 
 class HostError(Exception):
     """Something the host could not do; one line says what, where and what to try."""
 
     exit_status: ClassVar[int] = 1
+
+
+def is_ours(error: BaseException) -> bool:
+    """Tell whether an error says by itself what happened: a class of any wing, or the system's."""
+    package = type(error).__module__.partition(".")[0]
+    return package in OUR_PACKAGES or isinstance(error, OSError)
 
 
 class MissingExtra(HostError, ImportError):
@@ -91,4 +101,5 @@ __all__ = [
     "UsageError",
     "ValidationFailed",
     "VersionMismatch",
+    "is_ours",
 ]

@@ -7,22 +7,23 @@ import time
 from collections.abc import Callable
 
 from farbench.lease import Lease
-from farbench.session import Wire
 from farbench_rpc.errors import RpcError
 from farbench_rpc.messages import LeaseRenew, LeaseRenewed
 
 JOIN_S = 2.0
 
+Renew = Callable[[LeaseRenew, float], LeaseRenewed]
+
 
 class Keeper:
-    """Renews every lease it holds each `renew_s`, and notes why one ended.
+    """Renews every lease it holds each `renew_s`, and tells a lease why it ended.
 
-    The thread starts with the first lease and has a connection of its own, so that a request that
-    waits does not hold renewals up. It ends at `close`, or a moment after `abandon`.
+    `renew` asks the tracker, within a limit in seconds. The thread starts with the first lease
+    and ends at `close`, or a moment after `abandon`.
     """
 
-    def __init__(self, connect: Callable[[], Wire], renew_s: float, ttl_s: float) -> None:
-        self._connect = connect
+    def __init__(self, renew: Renew, renew_s: float, ttl_s: float) -> None:
+        self._renew = renew
         self._renew_s = renew_s
         self._ttl_s = ttl_s
         self._held: dict[str, Lease] = {}
@@ -64,49 +65,34 @@ class Keeper:
         if self._thread is not None and self._thread is not threading.current_thread():
             self._thread.join(JOIN_S)
 
-    def _run(self) -> None:
-        wire: Wire | None = None
-        try:
-            while not self._stop.wait(self._renew_s) and not self._abandoned:
-                wire = self._round(wire)
-        finally:
-            if wire is not None:
-                wire.close()
-
-    def _round(self, wire: Wire | None) -> Wire | None:
-        """Renew once; gives the connection to use next time (None: make a new one)."""
+    def round(self, now: Callable[[], float] = time.monotonic) -> None:
+        """Renew everything once; leases that ended, or were not renewed within the TTL, end."""
         leases = self.held()
         if not leases:
-            return wire
+            return
         try:
-            if wire is None:
-                wire = self._connect()
-            asked = LeaseRenew(tuple(lease.id for lease in leases))
-            answer = wire.ask(asked, (), self._renew_s, None).message
+            answer = self._renew(LeaseRenew(tuple(lease.id for lease in leases)), self._renew_s)
         except RpcError as error:
-            if wire is not None:
-                wire.close()
-            self._unheard(leases, str(error), time.monotonic())
-            return None
-        if isinstance(answer, LeaseRenewed):
-            self._heard(leases, answer, time.monotonic())
-        return wire
-
-    def _heard(self, leases: tuple[Lease, ...], answer: LeaseRenewed, now: float) -> None:
+            for lease in leases:
+                self._unheard(lease, error, now())
+            return
         for lease in leases:
             if lease.id in answer.ended:
                 self._end(lease, answer.ended[lease.id])
             elif lease.id in answer.alive:
                 with self._lock:
                     if lease.id in self._held:
-                        self._heard_at[lease.id] = now
+                        self._heard_at[lease.id] = now()
 
-    def _unheard(self, leases: tuple[Lease, ...], why: str, now: float) -> None:
-        for lease in leases:
-            silent_s = now - self._heard_at.get(lease.id, now)
-            if silent_s > self._ttl_s:
-                self._end(lease, f"the tracker was not reached for {silent_s:.1f} s ({why})")
+    def _run(self) -> None:
+        while not self._stop.wait(self._renew_s) and not self._abandoned:
+            self.round()
+
+    def _unheard(self, lease: Lease, error: RpcError, now: float) -> None:
+        silent_s = now - self._heard_at.get(lease.id, now)
+        if silent_s > self._ttl_s:
+            self._end(lease, f"the tracker was not reached for {silent_s:.1f} s ({error.message})")
 
     def _end(self, lease: Lease, reason: str) -> None:
-        lease.ended = reason or "the tracker gave no reason"
         self.drop(lease)
+        lease.end(reason)

@@ -19,8 +19,15 @@ class Lease:
         self.ttl_s = granted.ttl_s
         self.queued_s = granted.queued_s
         self.ended = ""
+        self.on_end: Callable[[LeaseLost], None] | None = None
         self._release = release
         self._released = False
+
+    def end(self, reason: str) -> None:
+        """Note why the lease is over, and tell whoever uses it."""
+        self.ended = reason or "the tracker gave no reason"
+        if self.on_end is not None:
+            self.on_end(self.lost())
 
     def lost(self) -> LeaseLost:
         """Give the error that says why the lease is over."""

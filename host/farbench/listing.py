@@ -97,9 +97,7 @@ def is_numeric(cell: str) -> bool:
     return True
 
 
-def summary(
-    address: str, devices: Sequence[DeviceInfo], waiting: Sequence[QueueEntry]
-) -> str:
+def summary(address: str, devices: Sequence[DeviceInfo], waiting: Sequence[QueueEntry]) -> str:
     """Show a tracker's devices and queue as text."""
     lines = [f"tracker {address}: {len(devices)} devices, {len(waiting)} waiting"]
     if devices:

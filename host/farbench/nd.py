@@ -1,6 +1,6 @@
 """Arrays: in this process (64-byte aligned) or on a device, with one set of methods.
 
-    a = fb.nd.array(x, remote.cpu());  a.numpy();  a.copyfrom(y)
+a = fb.nd.array(x, remote.cpu())
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ DTYPES = tuple(_fill.DTYPES)
 
 Numpy = npt.NDArray[Any]
 Source = Union["NDArray", Numpy, Sequence[Any], float]
-Shape = Union[int, Sequence[int]]
+Shape = int | Sequence[int]
 
 
 class NDArray(ABC):
@@ -148,7 +148,7 @@ class DeviceArray(NDArray):
 
 def as_bytes(values: Numpy) -> memoryview:
     """View the memory of a contiguous array as bytes (without a copy)."""
-    return memoryview(values.reshape(-1).view(np.uint8))
+    return values.reshape(-1).view(np.uint8).data
 
 
 def aligned(shape: tuple[int, ...], dtype: str) -> Numpy:

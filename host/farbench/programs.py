@@ -30,9 +30,7 @@ def build_program(spec: str, target: Any) -> tuple[Any, Sequence[Any], str]:
     takes = inspect.signature(function).parameters
     needed = [p.name for p in takes.values() if p.default is p.empty and p.name != "target"]
     if needed:
-        raise UsageError(
-            f"{spec} takes {', '.join(needed)}; a program takes nothing, or `target`"
-        )
+        raise UsageError(f"{spec} takes {', '.join(needed)}; a program takes nothing, or `target`")
     try:
         made = function(target=target) if "target" in takes else function()
     except Exception as error:
@@ -80,7 +78,7 @@ def _import(path: Path) -> ModuleType:
 
 
 def _located(error: Exception, path: Path) -> Exception:
-    """Say at which line of the user's file it happened; our own errors keep their class."""
+    """Say at which line of the user's file it happened."""
     lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
     line = getattr(error, "lineno", None) if isinstance(error, SyntaxError) else None
     where = line if line is not None else (lines[-1] if lines else None)

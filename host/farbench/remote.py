@@ -12,14 +12,17 @@ import numpy as np
 
 from farbench import arguments, nd
 from farbench.arguments import CallArgument, Number, Numpy
+from farbench.assembly import assemble
 from farbench.callables import LoadedModule, OnSample
 from farbench.counts import Counts
 from farbench.devices import Device
 from farbench.nd import DeviceArray, HostArray, NDArray
-from farbench.result import Sample, Spent, Timer, TimingResult
+from farbench.result import Sample, Spent, TimingResult
 from farbench_rpc import messages as m
+from farbench_rpc.client import Reply
 from farbench_rpc.errors import RpcError
 from farbench_rpc.manifest import Entry, Manifest, bind
+from farbench_rpc.transport.base import Buffer, size_of
 
 if TYPE_CHECKING:
     from farbench.session import Session
@@ -95,9 +98,9 @@ class RemoteModule(LoadedModule):
         placed = Placed(self.session, entry, args)
         samples: list[Sample] = []
 
-        def take(message: m.Message, frames: Sequence[bytes]) -> None:
-            if isinstance(message, m.Samples):
-                for sample in read_samples(message, frames):
+        def take(event: Reply) -> None:
+            if isinstance(event.message, m.Samples):
+                for sample in read_samples(event.message, event.frames):
                     samples.append(sample)
                     if on_sample is not None:
                         on_sample(sample)
@@ -109,46 +112,31 @@ class RemoteModule(LoadedModule):
         )
         reply = self.session.ask(request, (), counts.timeout_s + ANSWER_MARGIN_S, take)
         took_s = time.perf_counter() - began
-        if not isinstance(reply.message, m.Measured) or not samples:
-            raise RpcError(f"{self.session.name} answered Measure with no sample")
+        if not isinstance(reply.message, m.Measured):
+            raise RpcError(f"{self.session.name} answered Measure with {reply.message.KIND!r}")
         placed.bring_back()
         done = reply.message
-        return TimingResult(
-            entry=entry.name,
-            device=self.session.name,
-            samples=tuple(samples),
-            cache=counts.cache,
-            timer=read_timer(done.facts),
-            inputs=arguments.describe(entry, placed.given),
-            spent=Spent(
-                device_s=sum(sample.total_ns for sample in samples) / 1e9,
-                end_to_end_s=took_s,
-                transfer_s=self.session.transfer_s,
-                queued_s=self.session.queued_s,
-            ),
-            flags=(*done.flags, *arguments.input_flags(entry, placed.given)),
-            facts=done.facts,
+        spent = Spent(
+            device_s=sum(sample.total_ns for sample in samples) / 1e9,
+            end_to_end_s=took_s,
+            transfer_s=self.session.transfer_s,
+            queued_s=self.session.queued_s,
+        )
+        name = self.session.name
+        return assemble(
+            entry, name, placed.given, counts.cache, samples, done.facts, done.flags, spent
         )
 
     def __repr__(self) -> str:
         return f"<RemoteModule {self.name} on {self.session.name}: {', '.join(self.entries)}>"
 
 
-def read_samples(message: m.Samples, frames: Sequence[bytes]) -> list[Sample]:
+def read_samples(message: m.Samples, frames: Sequence[Buffer]) -> list[Sample]:
     """Read the int64 little-endian totals behind a Samples event."""
     totals = int_array("q")
-    if len(frames) != 1 or len(frames[0]) != message.count * totals.itemsize or message.k < 1:
+    if len(frames) != 1 or size_of(frames[0]) != message.count * totals.itemsize or message.k < 1:
         raise RpcError("a Samples event came with a frame that does not fit its count")
     totals.frombytes(bytes(frames[0]))
     if sys.byteorder == "big":
         totals.byteswap()
     return [Sample(total, message.k, message.execution) for total in totals]
-
-
-def read_timer(facts: dict[str, m.Value]) -> Timer:
-    """Read what the device said of its clock; 0 where it said nothing."""
-    return Timer(
-        kind=str(facts.get("timer.kind", "wall")),
-        resolution_ns=int(facts.get("timer.resolution_ns", 0)),
-        overhead_ns=float(facts.get("timer.overhead_ns", 0.0)),
-    )

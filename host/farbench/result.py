@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Union
 
 from farbench import stats
 
-Value = Union[str, int, float, bool]
+Value = str | int | float | bool
 
 
 @dataclass(frozen=True)

@@ -9,45 +9,31 @@ It adds to a connection what its user thinks in: files, modules, arrays, and one
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Optional, Protocol
+from typing import TYPE_CHECKING, TypeVar
 
 from farbench.devices import Device, cpu
 from farbench.errors import SessionClosed, UsageError
 from farbench.lease import Lease
+from farbench.line import ASK_TIMEOUT_S, Line, OnEvent
 from farbench_rpc import messages as m
-from farbench_rpc.errors import ConnectError, DeviceLost, RpcError, by_code
+from farbench_rpc.errors import Cancelled, RpcError
+from farbench_rpc.transport.base import Frames
 
 if TYPE_CHECKING:
     from farbench.nd import DeviceArray
     from farbench.remote import RemoteModule
     from farbench_rpc.client import Reply
 
-ASK_TIMEOUT_S = 30.0
+OPEN_TIMEOUT_S = 30.0
 TRANSFER_TIMEOUT_S = 120.0
 CLOSE_TIMEOUT_S = 1.0
 MAX_NAME = 255
 FREE_AT_ONCE = 256  # handles in one Free message, far below the caps of a header
 
-OnEvent = Optional[Callable[[m.Message, Sequence[bytes]], None]]
-
-
-class Wire(Protocol):
-    """What a session needs of a connection; `farbench_rpc.client.Client` is one."""
-
-    def ask(
-        self,
-        message: m.Message,
-        frames: Sequence[bytes | memoryview] = (),
-        timeout_s: float = ...,
-        on_event: OnEvent = ...,
-    ) -> Reply:
-        """Send a request and wait for its reply."""
-
-    def close(self) -> None:
-        """Let go of the socket."""
+S = TypeVar("S", bound="Session")
 
 
 class Session:
@@ -57,7 +43,7 @@ class Session:
     arrays and files have travelled so far (seconds).
     """
 
-    def __init__(self, wire: Wire, opened: m.SessionOpened, lease: Lease | None = None) -> None:
+    def __init__(self, line: Line, opened: m.SessionOpened, lease: Lease | None = None) -> None:
         self.facts: m.Facts = dict(opened.facts)
         self.name = lease.device.name if lease is not None else opened.device
         self.chunk_bytes = opened.chunk_bytes
@@ -66,51 +52,45 @@ class Session:
         self.queued_s = lease.queued_s if lease is not None else 0.0
         self.transfer_s = 0.0
         self.dropped: list[int] = []
-        self._wire = wire
+        self._line = line
         self._closed = False
-        self._lost: RpcError | None = None
+        if lease is not None:
+            lease.on_end = line.end
+
+    @classmethod
+    def open(cls: type[S], line: Line, ask: m.SessionOpen, lease: Lease | None = None) -> S:
+        """Open the session of a lease over a fresh line; the line is closed if that fails."""
+        try:
+            reply = line.ask(ask, timeout_s=OPEN_TIMEOUT_S)
+            if not isinstance(reply.message, m.SessionOpened):
+                raise RpcError(f"the device answered SessionOpen with {reply.message.KIND!r}")
+            return cls(line, reply.message, lease)
+        except BaseException:
+            line.close()
+            raise
 
     # --- what every request goes through ---
 
     def ask(
         self,
         message: m.Message,
-        frames: Sequence[bytes | memoryview] = (),
+        frames: Frames = (),
         timeout_s: float = ASK_TIMEOUT_S,
-        on_event: OnEvent = None,
+        on_event: OnEvent | None = None,
     ) -> Reply:
         """Send a request of the session and wait for its reply; LeaseLost once it is over."""
-        self._check()
-        if self.dropped:
-            self._free_dropped()
-        with self._explained():
-            return self._wire.ask(message, frames, timeout_s, on_event)
+        if self._closed or self.dropped:
+            self._prepare()
+        return self._line.ask(message, frames, timeout_s, on_event)
 
-    def note_event(self, message: m.Message) -> None:
-        """Take an event that belongs to no request: the device says that the session is over."""
-        if isinstance(message, m.SessionLost):
-            self._lost = by_code(message.code)(f"{self.name}: {message.reason}")
-
-    def _check(self) -> None:
+    def _prepare(self) -> None:
+        """Refuse what comes too late, and free the arrays that were dropped meanwhile."""
         if self._closed:
             raise SessionClosed(f"the session on {self.name} is closed; request a device again")
-        if self._lost is not None:
-            raise self._lost
-        if self.lease is not None and self.lease.ended:
-            raise self.lease.lost()
-
-    @contextmanager
-    def _explained(self) -> Iterator[None]:
-        """Say of a broken connection why it broke, as far as that is known."""
-        try:
-            yield
-        except ConnectError as error:
-            self._check()
-            self._lost = DeviceLost(
-                f"the connection to {self.name} broke: {error.message}; request a device again",
-                {"device": self.name},
-            )
-            raise self._lost from error
+        while self.dropped:
+            batch = tuple(self.dropped[:FREE_AT_ONCE])
+            del self.dropped[: len(batch)]
+            self._line.ask(m.Free(batch))
 
     # --- files and modules ---
 
@@ -174,20 +154,15 @@ class Session:
         """Fill an array from a seed, on the device."""
         self.ask(m.Fill(handle, seed, kind, float(low), float(high)))
 
-    def _free_dropped(self) -> None:
-        while self.dropped:
-            batch = tuple(self.dropped[:FREE_AT_ONCE])
-            del self.dropped[: len(batch)]
-            with self._explained():
-                self._wire.ask(m.Free(batch), (), ASK_TIMEOUT_S, None)
-
     @contextmanager
     def _moving(self) -> Iterator[None]:
-        """Count what passes inside as time of transfer."""
-        self._check()
+        """Count what passes inside as time of transfer, and explain a broken connection."""
+        self._prepare()
         began = time.perf_counter()
-        with self._explained():
+        try:
             yield
+        except RpcError as error:
+            raise self._line.why(error) from error
         self.transfer_s += time.perf_counter() - began
 
     # --- end ---
@@ -197,6 +172,10 @@ class Session:
         """Tell whether the session has been closed."""
         return self._closed
 
+    def cancel(self) -> None:
+        """End what another thread waits for in this session, as Cancelled; then it is over."""
+        self._line.end(Cancelled(f"the session on {self.name} was cancelled"))
+
     def close(self) -> None:
         """End the session and free the device; once is enough, more do nothing."""
         if self._closed:
@@ -205,14 +184,14 @@ class Session:
         try:
             # A device that does not answer is the tracker's business: it revokes the lease.
             with suppress(RpcError):
-                if self._lost is None:
-                    self._wire.ask(m.SessionClose(), (), CLOSE_TIMEOUT_S, None)
+                if self._line.lost is None:
+                    self._line.ask(m.SessionClose(), timeout_s=CLOSE_TIMEOUT_S)
         finally:
             self._end()
 
     def _end(self) -> None:
         try:
-            self._wire.close()
+            self._line.close()
         finally:
             if self.lease is not None:
                 self.lease.release()
@@ -224,7 +203,7 @@ class Session:
         self.close()
 
     def __repr__(self) -> str:
-        state = "closed" if self._closed else "lost" if self._lost is not None else "open"
+        state = "closed" if self._closed else "lost" if self._line.lost is not None else "open"
         return f"<Session on {self.name}, {state}>"
 
 

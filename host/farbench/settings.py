@@ -7,6 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from farbench.errors import SettingsError
 from farbench_rpc.address import Address, parse_address
@@ -48,8 +49,8 @@ def load_settings(
     """Read the file (default: `config_path()`), then the environment over it."""
     env = os.environ if environment is None else environment
     found = Settings(user=_login())
-    found = replace(found, **_from_file(path if path is not None else config_path()))
-    given = {field: env[name] for field, name in _ENVIRONMENT.items() if env.get(name)}
+    given: dict[str, Any] = _from_file(path if path is not None else config_path())
+    given |= {field: env[name] for field, name in _ENVIRONMENT.items() if env.get(name)}
     return replace(found, **given)
 
 
@@ -60,7 +61,7 @@ def _login() -> str:
         return "unknown"
 
 
-def _from_file(path: Path) -> dict[str, str | float]:
+def _from_file(path: Path) -> dict[str, Any]:
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:

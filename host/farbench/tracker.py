@@ -2,51 +2,49 @@
 
 from __future__ import annotations
 
-import threading
 import uuid
 import weakref
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
-from typing import Optional
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
 
+import farbench as fb
 from farbench.errors import UsageError
 from farbench.keeper import Keeper
 from farbench.lease import Lease
-from farbench.session import ASK_TIMEOUT_S, Session
+from farbench.line import ASK_TIMEOUT_S, Line, OnEvent, OnPush
+from farbench.session import Session
 from farbench.settings import TRACKER_PORT, Settings, load_settings
 from farbench_rpc import messages as m
 from farbench_rpc.address import Address, parse_address
 from farbench_rpc.client import Client, Reply
-from farbench_rpc.errors import ConnectError, RpcError
+from farbench_rpc.errors import ConnectError, RemoteTimeout, RpcError
 
 CONNECT_TIMEOUT_S = 5.0
-OPEN_TIMEOUT_S = 30.0
 ANSWER_MARGIN_S = 10.0  # the tracker itself ends a wait at its limit
 QUICK_S = 1.0
 MAX_WAIT_S = 86_400.0
 MAX_PAGES = 10_000
 
-OnQueued = Optional[Callable[[int, str], None]]
+OnQueued = Callable[[int, str], None] | None
 
 
 class Tracker:
     """A tracker as its clients see it; made by `connect_tracker`, ended by `close`.
 
-    May be used from several threads: each question borrows an idle connection or makes one.
+    May be used from several threads at once.
     """
 
     def __init__(self, address: Address, settings: Settings) -> None:
         self.address = address
         self._settings = settings
-        self._idle: list[Client] = []
-        self._lock = threading.Lock()
         self._closed = False
-        first = self._dial()
-        self._idle.append(first)
-        welcome = first.welcome.settings
-        self._keeper = Keeper(
-            self._dial, float(welcome.get("renew_s", 1.0)), float(welcome.get("ttl_s", 3.0))
+        self._client = Client.connect(
+            address, role="client", timeout_s=CONNECT_TIMEOUT_S, agent=f"farbench {fb.__version__}"
         )
+        told = self._client.welcome.settings
+        renew_s, ttl_s = float(told.get("renew_s", 1.0)), float(told.get("ttl_s", 3.0))
+        self._keeper = Keeper(partial(_renew, self._client), renew_s, ttl_s)
         weakref.finalize(self, self._keeper.abandon).atexit = False
 
     # --- what there is ---
@@ -123,9 +121,9 @@ class Tracker:
             raise
 
     def _granted(self, asked: m.LeaseRequest, on_queued: OnQueued) -> m.LeaseGranted:
-        def tell(message: m.Message, frames: Sequence[bytes]) -> None:
-            if on_queued is not None and isinstance(message, m.LeaseQueued):
-                on_queued(message.position, message.reason)
+        def tell(event: Reply) -> None:
+            if on_queued is not None and isinstance(event.message, m.LeaseQueued):
+                on_queued(event.message.position, event.message.reason)
 
         try:
             reply = self._ask(asked, asked.wait_s + ANSWER_MARGIN_S, tell)
@@ -146,48 +144,15 @@ class Tracker:
         with suppress(RpcError):
             self._ask(m.LeaseRelease(lease.id), QUICK_S)
 
-    # --- connections ---
-
-    def _dial(self) -> Client:
-        return Client.connect(self.address, role="client", timeout_s=CONNECT_TIMEOUT_S)
-
     def _ask(
         self,
         message: m.Message,
         timeout_s: float = ASK_TIMEOUT_S,
-        on_event: Callable[[m.Message, Sequence[bytes]], None] | None = None,
+        on_event: OnEvent | None = None,
     ) -> Reply:
-        with self._borrowed() as client:
-            return client.ask(message, (), timeout_s, on_event)
-
-    @contextmanager
-    def _borrowed(self) -> Iterator[Client]:
-        """Lend a connection; one on which a question was cut off is not used again."""
-        with self._lock:
-            if self._closed:
-                raise UsageError(f"the connection to the tracker at {self.address} is closed")
-            client = self._idle.pop() if self._idle else None
-        if client is None:
-            client = self._dial()
-        try:
-            yield client
-        except RpcError as error:
-            if isinstance(error, ConnectError):
-                client.close()
-            else:
-                self._give_back(client)
-            raise
-        except BaseException:
-            client.close()
-            raise
-        self._give_back(client)
-
-    def _give_back(self, client: Client) -> None:
-        with self._lock:
-            if not self._closed:
-                self._idle.append(client)
-                return
-        client.close()
+        if self._closed:
+            raise UsageError(f"the connection to the tracker at {self.address} is closed")
+        return self._client.ask(message, timeout_s=timeout_s, on_event=on_event)
 
     def _odd(self, asked: str, answer: m.Message) -> RpcError:
         return RpcError(f"the tracker at {self.address} answered {asked} with {answer.KIND!r}")
@@ -198,12 +163,9 @@ class Tracker:
         """Give back every lease and let go of the connections."""
         for lease in self._keeper.held():
             lease.release()
+        self._closed = True
         self._keeper.close()
-        with self._lock:
-            self._closed = True
-            idle, self._idle = self._idle, []
-        for client in idle:
-            client.close()
+        self._client.close()
 
     def __enter__(self) -> Tracker:
         return self
@@ -232,33 +194,33 @@ def connect_tracker(
     return Tracker(Address(host.strip("[]"), port), found)
 
 
+def _renew(client: Client, asked: m.LeaseRenew, timeout_s: float) -> m.LeaseRenewed:
+    answer = client.ask(asked, timeout_s=timeout_s).message
+    if not isinstance(answer, m.LeaseRenewed):
+        raise RpcError(f"the tracker answered LeaseRenew with {answer.KIND!r}")
+    return answer
+
+
 def _open_session(lease: Lease) -> Session:
     """Connect to the device of a lease, at the first of its addresses that answers."""
-    opened = m.SessionOpen(lease.id, lease.epoch, lease.token)
+    opening = m.SessionOpen(lease.id, lease.epoch, lease.token)
     failures: list[str] = []
     for text in lease.device.addresses:
         try:
-            client = Client.connect(
-                parse_address(text, 0), role="client", timeout_s=CONNECT_TIMEOUT_S
-            )
-        except ConnectError as error:
+            line = Line(partial(_dial, text))
+        except (ConnectError, RemoteTimeout) as error:
             failures.append(f"{text}: {error.message}")
             continue
-        try:
-            reply = client.ask(opened, (), OPEN_TIMEOUT_S)
-            if not isinstance(reply.message, m.SessionOpened):
-                raise RpcError(f"{text} answered SessionOpen with {reply.message.KIND!r}")
-            session = Session(client, reply.message, lease)
-            client.on_event = session.note_event
-        except BaseException:
-            client.close()
-            raise
-        return session
+        return Session.open(line, opening, lease)
     tried = "; ".join(failures) or "it gave no address"
     raise ConnectError(
         f"{lease.device.name} cannot be reached from here ({tried}); "
         "see `farbench doctor` for the hop that fails"
     )
+
+
+def _dial(address: str, on_push: OnPush) -> Client:
+    return Client.connect(address, role="client", timeout_s=CONNECT_TIMEOUT_S, on_push=on_push)
 
 
 def _limit(name: str, seconds: float, least: float) -> float:

@@ -33,10 +33,10 @@ def command(program: str, target: str, output: str, name: str | None, as_json: b
     if not path.parent.is_dir():
         raise UsageError(f"no folder {path.parent} to write {path.name} into")
     began = time.perf_counter()
-    with out.task(f"building {program} for {target}"):
+    with out.task(f"building {program} for {target}") as task:
         schedule, args, function = build_program(program, parsed)
         module = build(schedule, args, target=parsed, name=name or function)
-        module.export_library(path)
+        module.export_library(path, task.say)
     took_s = time.perf_counter() - began
     out.result(
         {

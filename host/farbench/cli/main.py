@@ -10,13 +10,10 @@ import os
 import sys
 from collections.abc import Sequence
 
-from farbench.errors import HostError, MissingExtra
+from farbench.errors import HostError, MissingExtra, is_ours
 from farbench.extras import load
 
 FAILED, USAGE, INTERRUPTED = 1, 2, 130
-_OUR_PACKAGES = frozenset(
-    {"farbench", "farbench_compiler", "farbench_device_runtime", "farbench_rpc", "farbench_tracker"}
-)
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -32,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except Exception as error:
-        if not _is_ours(error):
+        if not is_ours(error):
             raise
         _tell(error, as_json="--json" in arguments)
         return error.exit_status if isinstance(error, HostError) else FAILED
@@ -57,12 +54,6 @@ def _run(arguments: list[str]) -> int:
         _say(f"{error.format_message()}{where}", type(error).__name__, "--json" in arguments)
         return int(error.exit_code)
     return status if isinstance(status, int) else 0
-
-
-def _is_ours(error: Exception) -> bool:
-    """Tell whether an error says by itself what happened: a class of ours, or the system's."""
-    package = type(error).__module__.partition(".")[0]
-    return package in _OUR_PACKAGES or isinstance(error, OSError)
 
 
 def _tell(error: Exception, as_json: bool) -> None:

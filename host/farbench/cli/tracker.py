@@ -23,7 +23,7 @@ def command(host: str, port: int, insecure: bool, as_json: bool) -> None:
     out = Output(as_json)
 
     def stop(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
+        raise SystemExit(0)
 
     signal.signal(signal.SIGTERM, stop)
     with TrackerServer(host, port, insecure=insecure) as server:

@@ -1,0 +1,49 @@
+"""A session on this machine without a socket: the worker, isolation and API of a device."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from farbench.line import Line, OnPush
+from farbench.session import Session
+from farbench_rpc.client import Client
+
+if TYPE_CHECKING:
+    from farbench_device_runtime.local import LocalDevice
+
+
+class LocalSession(Session):
+    """A session whose device lives in this process; `close` ends both."""
+
+    device_here: LocalDevice
+
+    def close(self) -> None:
+        """End the session, its worker and the device; once is enough, more do nothing."""
+        if self.closed:
+            return
+        try:
+            super().close()
+        finally:
+            self.device_here.close()
+
+
+def local(cores: Sequence[int] = (), memory_limit: int = 0) -> LocalSession:
+    """Open a session on this machine; `cores` binds its worker, `memory_limit` is in bytes.
+
+    The same calls work as on a session from a tracker, with `with` or `close`. Linux only.
+    """
+    from farbench_device_runtime.local import LocalDevice
+
+    device = LocalDevice(tuple(cores), memory_limit)
+    try:
+
+        def dial(on_push: OnPush) -> Client:
+            return Client(device.dial, "client", on_push=on_push)
+
+        session = LocalSession.open(Line(dial), device.opening)
+    except BaseException:
+        device.close()
+        raise
+    session.device_here = device
+    return session

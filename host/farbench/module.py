@@ -1,0 +1,173 @@
+"""A library on the host: built here or read from a file, called in this process, or exported."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from farbench import arguments, nd, resident
+from farbench.arguments import CallArgument, Number, Numpy
+from farbench.assembly import assemble
+from farbench.callables import LoadedModule, OnSample
+from farbench.counts import Counts
+from farbench.devices import Device, cpu
+from farbench.errors import UsageError
+from farbench.nd import HostArray, NDArray
+from farbench.result import Sample, Spent, TimingResult
+from farbench_rpc.manifest import Entry, Manifest, bind, read_manifest
+from farbench_rpc.manifest import signature as signature_of
+
+if TYPE_CHECKING:
+    from farbench_compiler.artifact import Artifact
+    from farbench_device_runtime.library import Call, Context, Library
+
+HERE = "this process"
+
+
+class Module(LoadedModule):
+    """A compiled library; calls run in the caller's process, without isolation or deadline."""
+
+    def __init__(self, manifest: Manifest, origin: Artifact | Path) -> None:
+        super().__init__(manifest)
+        self._origin = origin
+        self._loaded: tuple[Library, Context] | None = None
+
+    @classmethod
+    def of(cls, artifact: Artifact) -> Module:
+        """Wrap what the compiler made."""
+        return cls(artifact.manifest, artifact)
+
+    @property
+    def device(self) -> Device:
+        """The memory of this process."""
+        return cpu()
+
+    @property
+    def signature(self) -> str:
+        """The first entry with its arguments, on one line."""
+        return signature_of(self.manifest.entries[0])
+
+    def export_library(
+        self, path: str | Path, progress: Callable[[str], None] | None = None
+    ) -> None:
+        """Write the shared library, its objects beside it; a reader never sees half of it.
+
+        `progress` hears of work that takes long the first time for a target.
+        """
+        target = Path(path)
+        if not target.absolute().parent.is_dir():
+            raise UsageError(f"no folder {target.parent} to write {target.name} into")
+        if isinstance(self._origin, Path):
+            shutil.copyfile(self._origin, target)
+        else:
+            self._origin.export_library(target, progress)
+
+    def get_source(self, kind: str = "ll") -> str:
+        """Give the code as text, `ll` (LLVM) or `asm`; a library read from a file has none."""
+        if isinstance(self._origin, Path):
+            raise UsageError(f"{self._origin} was read from a file; its source is not in it")
+        return self._origin.get_source(kind)
+
+    def call(self, entry: Entry, args: tuple[CallArgument, ...], timeout_s: float) -> None:
+        """Run an entry once, here; `timeout_s` is not kept, since nothing can stop it."""
+        placed = _Placed(entry, args)
+        self._prepare(entry, placed).run()
+        placed.bring_back()
+
+    def measure(
+        self, entry: Entry, args: tuple[CallArgument, ...], counts: Counts, on_sample: OnSample
+    ) -> TimingResult:
+        """Time an entry in this process, by the same loop as on a device."""
+        from farbench_device_runtime import measure
+
+        placed = _Placed(entry, args)
+        prepared = self._prepare(entry, placed)
+        samples: list[Sample] = []
+
+        def take(message: Sequence[Any]) -> None:
+            if message[0] == "samples":
+                for total_ns in np.frombuffer(message[3], dtype="<i8").tolist():
+                    samples.append(Sample(total_ns, message[2]))
+                    if on_sample is not None:
+                        on_sample(samples[-1])
+
+        job = measure.Job(counts.stop_rule(), cache=counts.cache, timeout_s=counts.timeout_s)
+        began = time.perf_counter()
+        _, context = self._load()
+        facts, flags = measure.run(job, [prepared], context, take, measure.Place())
+        took_s = time.perf_counter() - began
+        placed.bring_back()
+        spent = Spent(sum(sample.total_ns for sample in samples) / 1e9, took_s)
+        flags = (*flags, "in_process")
+        return assemble(entry, HERE, placed.given, counts.cache, samples, facts, flags, spent)
+
+    def _prepare(self, entry: Entry, placed: _Placed) -> Call:
+        from farbench_device_runtime.library import Call
+
+        library, context = self._load()
+        return Call(context, library.entry(entry.name), placed.addresses, placed.scalars)
+
+    def _load(self) -> tuple[Library, Context]:
+        if self._loaded is None:
+            if isinstance(self._origin, Path):
+                self._loaded = resident.load(self._origin)
+            else:
+                with tempfile.TemporaryDirectory(prefix="farbench-module-") as folder:
+                    path = Path(folder) / "module.so"
+                    path.write_bytes(self._origin.link())
+                    # Once mapped, the file is needed no longer.
+                    self._loaded = resident.load(path)
+        return self._loaded
+
+    def __repr__(self) -> str:
+        target = self.manifest.target
+        return f"<Module {', '.join(self.entries)} for {target.arch} ({target.cpu})>"
+
+
+class _Placed:
+    """Arguments as addresses in this process, and what must be copied back."""
+
+    def __init__(self, entry: Entry, args: Sequence[CallArgument]) -> None:
+        self.given = arguments.normal(entry, args)
+        self._copies: list[tuple[Numpy, Numpy]] = []
+        ready = [self._ready(entry, index, arg) for index, arg in enumerate(self.given)]
+        self.scalars = bind(entry, [arguments.facts(arg) for arg in ready]).scalars
+        arrays = [arg.data if isinstance(arg, HostArray) else arg for arg in ready]
+        self._kept = [arg for arg in arrays if isinstance(arg, np.ndarray)]
+        self.addresses = [arg.ctypes.data for arg in self._kept]
+
+    def _ready(
+        self, entry: Entry, index: int, arg: NDArray | Numpy | Number
+    ) -> HostArray | Numpy | Number:
+        if isinstance(arg, NDArray):
+            if not isinstance(arg, HostArray):
+                raise UsageError(f"{arg!r} lives on a session; copy it: fb.nd.array(x.numpy())")
+            return arg
+        if not isinstance(arg, np.ndarray) or arguments.is_placed(arg):
+            return arg
+        copy = nd.aligned(arg.shape, arg.dtype.name)
+        copy[...] = arg
+        if index < len(entry.args) and arguments.is_writable(entry, index):
+            if not arg.flags.writeable:
+                copy.flags.writeable = False  # so that the check refuses it as it would the other
+            self._copies.append((arg, copy))
+        return copy
+
+    def bring_back(self) -> None:
+        """Copy outputs into arrays that could not be used in place."""
+        for target, copy in self._copies:
+            target[...] = copy
+
+
+def load_module(path: str | Path) -> Module:
+    """Read a library from a file; ManifestError says what is wrong with it."""
+    found = Path(path)
+    if not found.is_file():
+        raise UsageError(f"no library {found}")
+    return Module(read_manifest(found), found)
