@@ -17,6 +17,8 @@ FILE_NAME = "config.toml"
 
 # Key in the file -> field of Settings and the type it must have there.
 _KEYS: dict[str, type] = {"tracker": str, "user": str, "wait_s": float, "session_timeout_s": float}
+# Tables of the same file that other programs read: farbench-device has [device].
+_OTHERS = frozenset({"device"})
 _ENVIRONMENT = {"tracker": "FARBENCH_TRACKER", "user": "FARBENCH_USER"}
 
 
@@ -78,7 +80,7 @@ def _from_file(path: Path) -> dict[str, Any]:
         table = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path} is not valid TOML: {error}") from error
-    return {key: _checked(path, key, value) for key, value in table.items()}
+    return {key: _checked(path, key, value) for key, value in table.items() if key not in _OTHERS}
 
 
 def _checked(path: Path, key: str, value: object) -> str | float:
