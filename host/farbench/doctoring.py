@@ -28,12 +28,12 @@ HOPS = ("listed", "connect", "upload", "load", "fill", "run", "return", "close")
 COUNT = 1000  # not a multiple of a vector, so that tails are run too
 SESSION_TIMEOUT_S = 60.0
 
-# The plainest target of each architecture, which every device of it can run.
+# The plainest preset of each architecture, which every device of it can run.
 _PLAIN_TARGETS = {
-    "x86_64": "llvm -mtriple=x86_64-linux-gnu -mcpu=x86-64",
-    "aarch64": "llvm -mtriple=aarch64-linux-gnu -mcpu=generic",
+    "x86_64": "x86-64",
+    "aarch64": "aarch64",
     "armv7": "armv7",
-    "riscv64": "llvm -mtriple=riscv64-linux-gnu -mcpu=generic-rv64 -mattr=+m,+a,+f,+d,+c",
+    "riscv64": "riscv64",
 }
 
 

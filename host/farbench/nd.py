@@ -148,6 +148,8 @@ class DeviceArray(NDArray):
 
 def as_bytes(values: Numpy) -> memoryview:
     """View the memory of a contiguous array as bytes (without a copy)."""
+    if values.size == 0:
+        return memoryview(bytearray())  # numpy's own view of no elements cannot be cast
     return values.reshape(-1).view(np.uint8).data
 
 

@@ -107,7 +107,7 @@ class Session:
             raise UsageError(f"cannot upload {source}: no such file")
         name = plain_name(source.name if target is None else target)
         with self._moving():
-            upload(self, source, name, TRANSFER_TIMEOUT_S)
+            upload(self._line.client, source, name, TRANSFER_TIMEOUT_S)
         return name
 
     def load_module(self, name: str) -> RemoteModule:
@@ -141,14 +141,21 @@ class Session:
         from farbench_rpc.transfer import put
 
         with self._moving():
-            put(self, handle, data, TRANSFER_TIMEOUT_S)
+            put(
+                self._line.client,
+                handle,
+                data,
+                TRANSFER_TIMEOUT_S,
+                chunk_bytes=self.chunk_bytes,
+                window=self.window,
+            )
 
     def get(self, handle: int, into: memoryview) -> None:
         """Fetch the bytes of an array."""
         from farbench_rpc.transfer import get
 
         with self._moving():
-            get(self, handle, into, TRANSFER_TIMEOUT_S)
+            get(self._line.client, handle, into, TRANSFER_TIMEOUT_S, window=self.window)
 
     def fill(self, handle: int, seed: int, kind: str, low: float, high: float) -> None:
         """Fill an array from a seed, on the device."""

@@ -50,6 +50,9 @@ def _run(arguments: list[str]) -> int:
     except click.exceptions.Exit as done:
         return int(done.exit_code)
     except click.ClickException as error:
+        if not arguments or type(error).__name__ == "NoArgsIsHelpError":
+            print(error.format_message(), file=sys.stderr)
+            return USAGE
         where = f" (see {error.ctx.command_path} --help)" if getattr(error, "ctx", None) else ""
         _say(f"{error.format_message()}{where}", type(error).__name__, "--json" in arguments)
         return int(error.exit_code)
