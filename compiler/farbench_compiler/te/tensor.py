@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir.expr import Expr, ExprLike, Load
@@ -42,7 +42,8 @@ class Tensor(Buffer):
             )
         return Load(self, tuple(as_index(i) for i in indices), self.dtype)
 
-    def __getitem__(self, indices: Indices) -> Expr | TensorSlice:
+    # Any: whether it is an Expr or a TensorSlice depends on the rank, which no type here holds.
+    def __getitem__(self, indices: Indices) -> Any:
         """Read an element, or fix the first indices and get a slice to index further."""
         return TensorSlice(self, ())[indices]
 
@@ -61,7 +62,7 @@ class TensorSlice:
     tensor: Tensor
     indices: tuple[ExprLike, ...]
 
-    def __getitem__(self, indices: Indices) -> Expr | TensorSlice:
+    def __getitem__(self, indices: Indices) -> Any:
         """Fix further indices; the element once all are given."""
         more = indices if isinstance(indices, tuple) else (indices,)
         got = (*self.indices, *more)
