@@ -11,8 +11,10 @@ from farbench_compiler.ir.expr import (
     Call,
     Cast,
     Compare,
+    CompareOp,
     Expr,
     IfThenElse,
+    IntImm,
     Load,
     Logic,
     Not,
@@ -140,11 +142,18 @@ class Lanes:
                 found = self.affine(binary("sub", a, b))
                 if found is None or a.dtype.bits != 64:
                     return None
-                base, step = found
-                last = binary("add", base, binary("mul", step, self._lanes - 1))
-                zero = const(0, base.dtype)
-                return Logic("and", Compare(op, base, zero), Compare(op, last, zero))
+                return self._at_ends(op, *found)
         return None
+
+    def _at_ends(self, op: CompareOp, base: Expr, step: Expr) -> Expr:
+        """Compare base + lane * step with 0 in the lanes where it is greatest or least."""
+        zero = const(0, base.dtype)
+        last = binary("add", base, binary("mul", step, self._lanes - 1))
+        ends = [Compare(op, end, zero) for end in (base, last)]
+        if not isinstance(step, IntImm):
+            return self._simplifier.expr(Logic("and", *ends))
+        rising = (step.value > 0) == (op in ("lt", "le"))
+        return self._simplifier.expr(ends[1] if rising else ends[0])
 
 
 _REBUILD: dict[type[Expr], Callable[..., Expr]] = {

@@ -12,6 +12,7 @@ from farbench_compiler.ir.expr import (
     IntImm,
     Load,
     Logic,
+    Ramp,
     Select,
     Var,
     binary,
@@ -27,6 +28,7 @@ from farbench_compiler.ir.stmt import (
     IfThen,
     Let,
     LoopFunction,
+    LoopKind,
     Seq,
     Stmt,
     Store,
@@ -142,7 +144,7 @@ class _Expand:
             case For(_, begin, extent, _, body):
                 if self._lanes.depends(begin) or self._lanes.depends(extent):
                     raise NotLanes("an inner loop differs from lane to lane")
-                return replace(s, body=self._stmt(body))
+                return replace(s, kind=_inner_kind(s), body=self._stmt(body))
             case IfThen(cond, then, otherwise):
                 return self._branch(s, cond, then, otherwise)
             case Allocate(_, body):
@@ -174,8 +176,10 @@ class _Expand:
         (index,) = s.indices
         where = self._lanes.index(index)
         value = self._lanes.expr(s.value)
+        if not isinstance(where, Ramp) and _reads(s.value, s.buffer):
+            raise NotLanes("lanes may update one element more than once")
         if where.dtype.lanes == 1:
-            if value.dtype.lanes > 1 or _reads(s.value, s.buffer):
+            if value.dtype.lanes > 1:
                 raise NotLanes("all lanes write one element")
             return Store(s.buffer, (where,), value)
         if value.dtype.lanes == 1:
@@ -205,6 +209,10 @@ def _scalar(s: For) -> For:
     """Give a loop a variable of its own and make it serial."""
     var = Var(s.var.name, s.var.dtype)
     return For(var, s.begin, s.extent, "serial", substitute(s.body, {s.var: var}))
+
+
+def _inner_kind(s: For) -> LoopKind:
+    return "serial" if s.kind == "parallel" else s.kind
 
 
 def _holds_vectors(s: Stmt) -> bool:

@@ -1,0 +1,53 @@
+"""Loop functions to machine code, in three rooms: types, expressions, functions."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from farbench_compiler.ir.stmt import LoopFunction
+from farbench_compiler.llvm.code import Module
+from farbench_compiler.llvm.exprs import Rules
+from farbench_compiler.llvm.functions import write_function
+from farbench_compiler.llvm.machine import assembly, compile_module
+from farbench_compiler.target import Target
+
+
+@dataclass(frozen=True)
+class Emitted:
+    """A relocatable object, the optimised LLVM IR that it was made from, and its assembly."""
+
+    object: bytes
+    llvm_ir: str
+    target: Target
+
+    @cached_property
+    def assembly(self) -> str:
+        """The target's assembly (printed when first asked for)."""
+        return assembly(self.llvm_ir, self.target)
+
+
+def symbol_of(name: str) -> str:
+    """Give the symbol of a function: prefixed, so that it never hides one of the C library."""
+    return f"fbk_{name}"
+
+
+def emit(functions: Sequence[LoopFunction], target: Target) -> Emitted:
+    """Compile functions that all passes have run over into one object; LoweringError if LLVM fails.
+
+    Each becomes a symbol `symbol_of(name)` with the calling convention of `farbench.h`.
+    """
+    rules = Rules(
+        word_bits=target.pointer_bits,
+        wide_halves=target.arch == "aarch64",
+        fast_math=target.fast_math,
+    )
+    module = Module()
+    for fn in functions:
+        write_function(module, fn, symbol_of(fn.name), rules)
+    compiled = compile_module(module.text(target.triple), target)
+    return Emitted(compiled.object, compiled.llvm_ir, target)
+
+
+__all__ = ["Emitted", "emit", "symbol_of"]

@@ -1,0 +1,122 @@
+"""Intrinsics as tables: LLVM's own, and the few that are put together or come from libm."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from farbench_compiler.ir.dtypes import DType
+from farbench_compiler.llvm.arithmetic import Arithmetic
+from farbench_compiler.llvm.convert import convert
+from farbench_compiler.llvm.types import constant, value_type
+
+# round is to even, as numpy's and ONNX's.
+_FLOAT_UNARY = {
+    "exp": "llvm.exp", "exp2": "llvm.exp2", "log": "llvm.log", "log2": "llvm.log2",
+    "log10": "llvm.log10", "sqrt": "llvm.sqrt", "tanh": "llvm.tanh", "sinh": "llvm.sinh",
+    "cosh": "llvm.cosh", "sin": "llvm.sin", "cos": "llvm.cos", "tan": "llvm.tan",
+    "floor": "llvm.floor", "ceil": "llvm.ceil", "trunc": "llvm.trunc",
+    "round": "llvm.roundeven", "abs": "llvm.fabs",
+}  # fmt: skip
+_LIBM = {"erf": {32: "erff", 64: "erf"}}
+_INTEGER_IDENTITY = frozenset(("floor", "ceil", "trunc", "round"))
+
+
+def call(ops: Arithmetic, name: str, args: list[str], of: DType, result: DType) -> str:
+    """Write an intrinsic on arguments of dtype `of`."""
+    if not of.is_float:
+        return _integer(ops, name, args, of, result)
+    if of.bits == 16 and name != "abs":
+        # Halves are computed in single precision and rounded once.
+        single = DType("float", 32, of.lanes)
+        wide = [convert(ops.code, arg, of, single, wide_halves=True) for arg in args]
+        value = call(ops, name, wide, single, single if result.is_float else result)
+        if not result.is_float:
+            return value
+        return convert(ops.code, value, single, result, wide_halves=True)
+    if name in _FLOAT_UNARY:
+        flags = "fast " if ops.fast_math else ""
+        return ops.code.intrinsic(_FLOAT_UNARY[name], of, *args, flags=flags)
+    if name in _LIBM:
+        return _each_lane(ops, _LIBM[name][of.bits], args, of)
+    return _COMPOSED[name](ops, args, of)
+
+
+def _integer(ops: Arithmetic, name: str, args: list[str], of: DType, result: DType) -> str:
+    code, kind = ops.code, value_type(of)
+    if name in _INTEGER_IDENTITY:
+        return args[0]
+    if name == "popcount":
+        return convert(code, code.intrinsic("llvm.ctpop", of, args[0]), of, result, True)
+    if name in ("clz", "abs"):
+        if name == "abs" and of.kind != "int":
+            return args[0]
+        base = "llvm.ctlz" if name == "clz" else "llvm.abs"
+        suffix = f"v{of.lanes}i{of.bits}" if of.lanes > 1 else f"i{of.bits}"
+        full = code.module.declare(f"{base}.{suffix}", kind, (kind, "i1"))
+        value = code.value(f"call {kind} @{full}({kind} {args[0]}, i1 false)")
+        return convert(code, value, of, result, True)
+    if name in ("isnan", "isinf", "isfinite"):
+        return constant(name == "isfinite", result)
+    wide = DType("float", 64, of.lanes)
+    floats = [convert(code, arg, of, wide, True) for arg in args]
+    return convert(code, call(ops, name, floats, wide, wide), wide, result, False)
+
+
+def _each_lane(ops: Arithmetic, function: str, args: list[str], of: DType) -> str:
+    code, scalar = ops.code, value_type(of.scalar)
+    code.module.declare(function, scalar, (scalar,) * len(args))
+    if of.lanes == 1:
+        given = ", ".join(f"{scalar} {arg}" for arg in args)
+        return code.value(f"call {scalar} @{function}({given})")
+    result = "poison"
+    for lane in range(of.lanes):
+        parts = [code.value(f"extractelement {value_type(of)} {arg}, i32 {lane}") for arg in args]
+        given = ", ".join(f"{scalar} {part}" for part in parts)
+        one = code.value(f"call {scalar} @{function}({given})")
+        result = code.value(
+            f"insertelement {value_type(of)} {result}, {scalar} {one}, i32 {lane}"
+        )
+    return result
+
+
+def _rsqrt(ops: Arithmetic, args: list[str], of: DType) -> str:
+    root = ops.code.intrinsic("llvm.sqrt", of, args[0])
+    return ops.binary("div", constant(1, of), root, of)
+
+
+def _sigmoid(ops: Arithmetic, args: list[str], of: DType) -> str:
+    minus = ops.code.value(f"fneg {value_type(of)} {args[0]}")
+    power = ops.code.intrinsic("llvm.exp", of, minus)
+    return ops.binary("div", constant(1, of), ops.binary("add", power, constant(1, of), of), of)
+
+
+def _power(ops: Arithmetic, args: list[str], of: DType) -> str:
+    return ops.code.intrinsic("llvm.pow", of, *args)
+
+
+def _fused(ops: Arithmetic, args: list[str], of: DType) -> str:
+    return ops.code.intrinsic("llvm.fma", of, *args)
+
+
+def _is_nan(ops: Arithmetic, args: list[str], of: DType) -> str:
+    return ops.code.value(f"fcmp uno {value_type(of)} {args[0]}, {args[0]}")
+
+
+def _size_against_infinity(op: str) -> Callable[[Arithmetic, list[str], DType], str]:
+    def write(ops: Arithmetic, args: list[str], of: DType) -> str:
+        size = ops.code.intrinsic("llvm.fabs", of, args[0])
+        infinity = constant(float("inf"), of)
+        return ops.code.value(f"fcmp {op} {value_type(of)} {size}, {infinity}")
+
+    return write
+
+
+_COMPOSED: dict[str, Callable[[Arithmetic, list[str], DType], str]] = {
+    "rsqrt": _rsqrt,
+    "sigmoid": _sigmoid,
+    "pow": _power,
+    "fma": _fused,
+    "isnan": _is_nan,
+    "isinf": _size_against_infinity("oeq"),
+    "isfinite": _size_against_infinity("olt"),
+}

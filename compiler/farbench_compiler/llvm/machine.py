@@ -1,0 +1,86 @@
+"""From the text of a module to an object: LLVM's passes and code generator for a target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Protocol
+
+import llvmlite.binding as llvm
+
+from farbench_compiler.errors import LoweringError
+
+
+class Machine(Protocol):
+    """What code generation asks of a target; CPU and features are known to LLVM."""
+
+    @property
+    def triple(self) -> str:
+        """LLVM's triple."""
+
+    @property
+    def cpu(self) -> str:
+        """LLVM's name of the CPU."""
+
+    @property
+    def llvm_features(self) -> str:
+        """Features as `+name,-name`."""
+
+    @property
+    def llvm_abi(self) -> str:
+        """Name of the ABI where the triple does not say it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compiled:
+    """An object file and the optimised module that it was made from."""
+
+    object: bytes
+    llvm_ir: str
+
+
+def compile_module(text: str, target: Machine) -> Compiled:
+    """Optimise a module and emit a relocatable object; LoweringError where LLVM refuses it."""
+    machine = _machine(target.triple, target.cpu, target.llvm_features, target.llvm_abi)
+    # A context of its own: what a module leaves behind in a shared one is never freed.
+    context = llvm.create_context()
+    try:
+        module = llvm.parse_assembly(text, context=context)
+        module.verify()
+    except RuntimeError as cause:
+        first = str(cause).strip().splitlines()[0]
+        raise LoweringError(f"LLVM does not accept the module: {first}") from cause
+    with module:
+        _optimise(module, machine)
+        return Compiled(machine.emit_object(module), str(module))
+
+
+def assembly(llvm_ir: str, target: Machine) -> str:
+    """Print optimised LLVM IR as the target's assembly."""
+    machine = _machine(target.triple, target.cpu, target.llvm_features, target.llvm_abi)
+    with llvm.parse_assembly(llvm_ir, context=llvm.create_context()) as module:
+        return machine.emit_assembly(module)
+
+
+def _optimise(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
+    options = llvm.create_pipeline_tuning_options(speed_level=3)
+    options.loop_vectorization = True
+    options.slp_vectorization = True
+    builder = llvm.create_pass_builder(machine, options)
+    passes = builder.getModulePassManager()
+    passes.run(module, builder)
+
+
+@lru_cache(maxsize=1)
+def _initialise() -> None:
+    llvm.initialize_all_targets()
+    llvm.initialize_all_asmprinters()
+
+
+@lru_cache(maxsize=32)
+def _machine(triple: str, cpu: str, features: str, abi: str) -> llvm.TargetMachine:
+    _initialise()
+    target = llvm.Target.from_triple(triple)
+    return target.create_target_machine(
+        cpu=cpu, features=features, opt=3, reloc="pic", codemodel="default", abiname=abi
+    )

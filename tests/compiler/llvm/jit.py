@@ -1,0 +1,119 @@
+"""Run emitted objects in this process, under a small stand-in for the runtime."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+
+import llvmlite.binding as llvm
+import numpy as np
+
+from farbench_compiler import passes
+from farbench_compiler.ir.stmt import LoopFunction
+from farbench_compiler.llvm import Emitted, emit, symbol_of
+from farbench_compiler.target import Target
+
+_BODY = ctypes.CFUNCTYPE(
+    ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
+)
+_PARALLEL = ctypes.CFUNCTYPE(
+    ctypes.c_int32, ctypes.c_void_p, _BODY, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
+)
+_TAKE = ctypes.CFUNCTYPE(ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64)
+_GIVE = ctypes.CFUNCTYPE(None, ctypes.c_void_p, ctypes.c_void_p)
+
+
+class _Context(ctypes.Structure):
+    _fields_ = (
+        ("abi", ctypes.c_size_t),
+        ("parallel_for", _PARALLEL),
+        ("workspace", _TAKE),
+        ("workspace_release", _GIVE),
+    )
+
+
+@dataclass
+class Runtime:
+    """Splits parallel loops in two halves; hands out `allowance` blocks of workspace at most."""
+
+    allowance: int = 1 << 30
+    held: dict[int, np.ndarray] = field(default_factory=dict)
+    spans: list[tuple[int, int]] = field(default_factory=list)
+
+    def parallel_for(self, ctx: int, body: Callable[..., int], closure: int, begin: int,
+                     end: int) -> int:  # fmt: skip
+        middle = (begin + end) // 2
+        for span in ((begin, middle), (middle, end)):
+            self.spans.append(span)
+            status = body(ctx, closure, *span)
+            if status:
+                return status
+        return 0
+
+    def workspace(self, _ctx: int, nbytes: int) -> int:
+        if len(self.held) >= self.allowance:
+            return 0
+        block = np.full(nbytes + 64, 0xCD, np.uint8)
+        address = (block.ctypes.data + 63) // 64 * 64
+        self.held[address] = block
+        return address
+
+    def release(self, _ctx: int, address: int) -> None:
+        del self.held[address]
+
+
+def aligned(array: np.ndarray) -> np.ndarray:
+    """Copy an array to memory aligned as arguments must be."""
+    raw = np.empty(array.nbytes + 64, np.uint8)
+    start = -raw.ctypes.data % 64
+    view = raw[start : start + array.nbytes].view(array.dtype).reshape(array.shape)
+    view[...] = array
+    return view
+
+
+@contextmanager
+def loaded(emitted: Emitted, name: str) -> Iterator[int]:
+    """Give the address of a function while its object is in memory."""
+    llvm.initialize_native_target()
+    llvm.initialize_native_asmprinter()
+    machine = llvm.Target.from_default_triple().create_target_machine()
+    with llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine) as engine:
+        engine.add_object_file(llvm.ObjectFileRef.from_data(emitted.object))
+        engine.finalize_object()
+        yield engine.get_function_address(symbol_of(name))
+
+
+def run(
+    fn: LoopFunction,
+    buffers: Sequence[np.ndarray],
+    scalars: Sequence[int] = (),
+    target: str = "native",
+    runtime: Runtime | None = None,
+) -> int:
+    """Compile a lowered function and call it on arrays, which must be aligned."""
+    chosen = Target.parse(target)
+    emitted = emit([passes.run(fn, chosen)], chosen)
+    return call(emitted, fn.name, buffers, scalars, runtime)
+
+
+def call(
+    emitted: Emitted,
+    name: str,
+    buffers: Sequence[np.ndarray],
+    scalars: Sequence[int] = (),
+    runtime: Runtime | None = None,
+) -> int:
+    """Call a function of an emitted object; gives its status."""
+    runtime = runtime or Runtime()
+    context = _Context(
+        1, _PARALLEL(runtime.parallel_for), _TAKE(runtime.workspace), _GIVE(runtime.release)
+    )
+    addresses = (ctypes.c_void_p * max(1, len(buffers)))(*(b.ctypes.data for b in buffers))
+    slots = (ctypes.c_int64 * max(1, len(scalars)))(*scalars)
+    with loaded(emitted, name) as address:
+        kernel = ctypes.CFUNCTYPE(
+            ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
+        )(address)
+        return int(kernel(ctypes.addressof(context), addresses, slots))
