@@ -9,7 +9,7 @@ from tests.house._files import ROOT, WINGS, project_files
 
 MAP = (ROOT / "docs/map.md").read_text(encoding="utf-8")
 # Folders whose files are named one by one; tests are named by folder.
-NAMED = (*WINGS, "benchmarks", "configs", "docker", "scripts", "typings")
+NAMED = (*WINGS, "benchmarks", "configs", "docker", "scripts")
 NEEDS_NO_WORDS = frozenset({"py.typed", "__init__.py", "__main__.py"})
 
 
@@ -17,10 +17,11 @@ def named() -> set[str]:
     """Collect the paths of the map: `### folder/` sets the folder, `- `file`: ...` names one."""
     folder, found = "", set()
     for line in MAP.splitlines():
-        if head := re.match(r"#+ `([^`]+)/`", line):
-            folder = head[1]
+        if line.startswith("#"):
+            head = re.match(r"#+ `([^`]+/)`", line)
+            folder = head[1] if head else ""
         elif entry := re.match(r"- `([^`]+)`: \S.*\.$", line):
-            found.add(f"{folder}/{entry[1]}" if folder != "." else entry[1])
+            found.add(folder + entry[1])
     return found
 
 
@@ -37,7 +38,7 @@ def test_every_file_is_named() -> None:
 
 
 def test_every_name_exists() -> None:
-    assert [name for name in sorted(named()) if not (ROOT / name.rstrip("/")).exists()] == []
+    assert [name for name in sorted(named()) if not (ROOT / name).exists()] == []
 
 
 def test_every_test_folder_is_named() -> None:
