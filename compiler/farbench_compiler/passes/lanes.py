@@ -151,7 +151,7 @@ class Lanes:
         last = binary("add", base, binary("mul", step, self._lanes - 1))
         ends = [Compare(op, end, zero) for end in (base, last)]
         if not isinstance(step, IntImm):
-            return self._simplifier.expr(Logic("and", *ends))
+            return self._simplifier.expr(Logic("and", ends[0], ends[1]))
         rising = (step.value > 0) == (op in ("lt", "le"))
         return self._simplifier.expr(ends[1] if rising else ends[0])
 

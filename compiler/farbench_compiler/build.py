@@ -1,0 +1,131 @@
+"""Build: from a schedule to an artifact, through lowering, passes and LLVM.
+
+schedule -> lower -> passes.run -> llvm.emit -> Artifact (objects and their manifest)
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Sequence
+
+from farbench_compiler import passes
+from farbench_compiler.artifact import Artifact
+from farbench_compiler.errors import LoweringError
+from farbench_compiler.ir.expr import Cast, Expr, IntImm, Load, Var
+from farbench_compiler.ir.printer import to_text
+from farbench_compiler.ir.stmt import Allocate, Buffer, For, LoopFunction
+from farbench_compiler.ir.visit import map_children, walk
+from farbench_compiler.llvm import emit, symbol_of
+from farbench_compiler.lower import lower
+from farbench_compiler.target import Target
+from farbench_compiler.te.schedule import Schedule
+from farbench_compiler.te.tensor import Tensor
+from farbench_rpc.manifest import Entry, Manifest, ScalarArg, TensorArg
+from farbench_rpc.manifest.schema import Dim
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def build(
+    sch: Schedule | LoopFunction | Sequence[LoopFunction],
+    args: Sequence[Tensor | Var] | None = None,
+    target: str | Target = "native",
+    name: str = "main",
+) -> Artifact:
+    """Compile a schedule over its arguments; or functions that are lowered already.
+
+    A CompilerError says which step refused the program: ScheduleError, LoweringError, TargetError.
+    """
+    if isinstance(sch, LoopFunction):
+        return build_functions([sch], target)
+    if isinstance(sch, Schedule):
+        if args is None:
+            raise LoweringError("build: give the arguments of the schedule, as in [A, B, C]")
+        chosen = Target.parse(target)  # a wrong target is told before any work
+        return build_functions([lower(sch, args, name)], chosen)
+    return build_functions(sch, target)
+
+
+def build_functions(
+    functions: Sequence[LoopFunction], target: str | Target = "native"
+) -> Artifact:
+    """Compile lowered functions into one library; their names must differ."""
+    chosen = Target.parse(target)
+    _check_names(functions)
+    ready = [passes.run(fn, chosen) for fn in functions]
+    emitted = emit(ready, chosen)
+    entries = tuple(
+        _entry(fn, flat, chosen) for fn, flat in zip(functions, ready, strict=True)
+    )
+    digest = hashlib.sha256(emitted.object).hexdigest()
+    manifest = Manifest(entries, chosen.facts, digest)
+    return Artifact(
+        (emitted.object,), manifest, chosen, emitted.llvm_ir, lambda: emitted.assembly
+    )
+
+
+def lower_text(sch: Schedule, args: Sequence[Tensor | Var], name: str = "main") -> str:
+    """Show the loops that a schedule becomes, before the target's passes."""
+    return to_text(lower(sch, args, name))
+
+
+def _check_names(functions: Sequence[LoopFunction]) -> None:
+    if not functions:
+        raise LoweringError("a library needs at least one function")
+    names = [fn.name for fn in functions]
+    for name in names:
+        if not _NAME.fullmatch(name):
+            raise LoweringError(f"{name!r} is no name for a function; use letters, digits and _")
+        if names.count(name) > 1:
+            raise LoweringError(f"two functions are called {name!r}; give each its own name")
+
+
+def _entry(fn: LoopFunction, flat: LoopFunction, target: Target) -> Entry:
+    symbols = tuple(symbol.name for symbol in fn.symbols)
+    names = [arg.name for arg in fn.args if isinstance(arg, Var) and arg not in fn.symbols]
+    for name in (*symbols, *names):
+        if [*symbols, *names].count(name) > 1:
+            raise LoweringError(
+                f"{fn.name}: two sizes or parameters are called {name!r}; give each its own name"
+            )
+    reductions = any(isinstance(n, For) and n.kind == "vectorized" for n in walk(flat.body))
+    return Entry(
+        name=fn.name,
+        symbol=symbol_of(fn.name),
+        args=tuple(_argument(arg) for arg in fn.args),
+        symbols=symbols,
+        workspace_bytes=_workspace_bytes(flat),
+        reassociated=reductions,
+        fast_math=target.fast_math,
+    )
+
+
+def _argument(arg: Buffer | Var) -> TensorArg | ScalarArg:
+    if isinstance(arg, Var):
+        return ScalarArg(arg.name, str(arg.dtype))
+    shape = tuple(_dim(extent) for extent in arg.shape)
+    return TensorArg(arg.name, str(arg.dtype), shape, arg.alignment, arg.writable)
+
+
+def _dim(extent: Expr) -> Dim:
+    plain = _without_casts(extent)
+    return plain.value if isinstance(plain, IntImm) else to_text(plain)
+
+
+def _without_casts(e: Expr) -> Expr:
+    """Drop conversions between integers: a manifest's sizes are integers without a width."""
+    e = map_children(e, _without_casts)
+    if isinstance(e, Load):
+        raise LoweringError(f"the size {to_text(e)} depends on data")
+    return e.value if isinstance(e, Cast) and e.value.dtype.is_int else e
+
+
+def _workspace_bytes(flat: LoopFunction) -> int:
+    """Sum up what one thread takes at most where the sizes are constant."""
+    total = 0
+    for node in walk(flat.body):
+        if isinstance(node, Allocate) and node.buffer.scope == "global":
+            (size,) = node.buffer.shape
+            total += size.value * node.buffer.dtype.nbytes if isinstance(size, IntImm) else 0
+    return total
