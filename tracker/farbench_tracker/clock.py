@@ -24,19 +24,12 @@ def advance(fleet: Fleet, now: float) -> list[Decision]:
     """Do all that is due, serve who can be served, and tell those who wait."""
     overdue: list[str] = []
     tell = False
-    for key in fleet.timers.pop_due(now, lambda key: _due_s(fleet, key)):
-        match key.what:
-            case "lease":
-                lease = fleet.leases.current[key.id]
-                fleet.end(now, lease, lease.why_due(fleet.settings))
-            case "device":
-                _device_due(fleet, now, fleet.registry.devices[key.id])
-            case "wait":
-                overdue.append(key.id)
-            case "recovery":
-                _recovered(fleet, now)
-            case _:
-                tell = True
+    # What is due may make other things due, such as a device that was silent all through a lease.
+    while keys := fleet.timers.pop_due(now, lambda key: _due_s(fleet, key)):
+        overdue += [key.id for key in keys if key.what == "wait"]
+        tell = tell or _TELL in keys
+        for key in keys:
+            _bring_about(fleet, now, key)
     # A request whose grant was not confirmed is tried elsewhere, though its time may be up; but
     # not again and again while a rack of devices has lost power.
     _give_up_due(fleet, now - fleet.settings.confirm_s, now, fleet.fresh)
@@ -44,6 +37,19 @@ def advance(fleet: Fleet, now: float) -> list[Decision]:
     _give_up_due(fleet, now, now, [*overdue, *fleet.fresh])
     _tell(fleet, now, everybody=tell)
     return fleet.drain()
+
+
+def _bring_about(fleet: Fleet, now: float, key: Key) -> None:
+    match key.what:
+        case "lease":
+            lease = fleet.leases.current[key.id]
+            fleet.end(now, lease, lease.why_due(fleet.settings))
+        case "device":
+            _device_due(fleet, now, fleet.registry.devices[key.id])
+        case "recovery":
+            _recovered(fleet, now)
+        case _:
+            pass  # waits and news come after the grants
 
 
 def next_due_s(fleet: Fleet) -> float | None:
@@ -80,9 +86,9 @@ def _device_due(fleet: Fleet, now: float, device: Device) -> None:
         fleet.registry.forget(device)
         fleet.decide(Note("device_forgotten", device.id))
     elif device.seen_s + fleet.settings.lost_s <= now:
-        fleet.lose(now, device, f"silent for {fleet.settings.lost_s:g} s")
+        fleet.lose(device, f"silent for {fleet.settings.lost_s:g} s")
     else:
-        fleet.free(now, device)  # it says that it is idle, and has had the time to become so
+        fleet.free(device)  # it says that it is idle, and has had the time to become so
 
 
 def _recovered(fleet: Fleet, now: float) -> None:

@@ -135,7 +135,7 @@ def idle(fleet: Fleet, now: float, device_id: str, lease_id: str) -> list[Decisi
     device = fleet.registry.devices.get(device_id)
     if device is not None and device.state == "recovering" and device.revoking == lease_id:
         device.seen_s = now
-        fleet.free(now, device)
+        fleet.free(device)
     return fleet.drain()
 
 
@@ -196,7 +196,7 @@ def _disconnect(fleet: Fleet, now: float, device: Device) -> None:
     fleet.registry.disconnect(device)
     lease = fleet.leases.current.get(device.lease)
     if lease is None:
-        fleet.lose(now, device, "its connection is closed")
+        fleet.lose(device, "its connection is closed")
     elif lease.stage == "granting":
         fleet.end(now, lease, "device lost: its connection is closed")
 
@@ -212,7 +212,7 @@ def _resume(fleet: Fleet, now: float, device: Device, said: Register) -> None:
     if lease is not None:
         fleet.end(now, lease, "device lost: it started again", idle=not said.lease)
     elif not said.lease:
-        fleet.free(now, device)
+        fleet.free(device)
     if not said.lease:
         return
     ended = fleet.leases.ended.get(said.lease)
@@ -245,12 +245,12 @@ def _adopt(fleet: Fleet, now: float, device: Device, said: Register) -> None:
 def _disown(fleet: Fleet, now: float, device: Device, lease: str, epoch: int, reason: str) -> None:
     """Have a device end a lease that is not current."""
     device.hold_s = max(device.hold_s, now + fleet.settings.hold_s)
-    fleet.revoke(now, device, lease, epoch, reason)
+    fleet.revoke(device, lease, epoch, reason)
 
 
 def _claims_idle(fleet: Fleet, now: float, device: Device, *, proven: bool) -> None:
     if proven or now >= device.hold_s:
-        fleet.free(now, device)
+        fleet.free(device)
         return
     device.says_idle = True
     fleet.registry.move(device, "recovering", device.reason)

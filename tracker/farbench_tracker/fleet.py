@@ -68,19 +68,19 @@ class Fleet:
 
     # --- devices --------------------------------------------------------------------------------
 
-    def free(self, now: float, device: Device) -> None:
+    def free(self, device: Device) -> None:
         """Offer a device that is proven idle."""
         device.revoking, device.says_idle = "", False
         self.registry.move(device, "free")
         self.timers.arm(Key("device", device.id), device.seen_s + self.settings.lost_s)
 
-    def lose(self, now: float, device: Device, reason: str) -> None:
+    def lose(self, device: Device, reason: str) -> None:
         """Note that a device is out of touch; it stays listed and may come back."""
         self.registry.move(device, "lost", reason)
-        self.timers.arm(Key("device", device.id), now + self.settings.forget_s)
+        self.timers.arm(Key("device", device.id), device.seen_s + self.settings.forget_s)
         self.decide(Note("device_lost", device.id, reason=reason))
 
-    def revoke(self, now: float, device: Device, lease: str, epoch: int, reason: str) -> None:
+    def revoke(self, device: Device, lease: str, epoch: int, reason: str) -> None:
         """Tell a device to end a lease; it is not granted before it is known to be idle."""
         device.revoking, device.says_idle = lease, False
         self.registry.move(device, "recovering", reason)
@@ -156,11 +156,11 @@ class Fleet:
         # token. Its clock counts from the last renewal that it heard of, at the latest.
         device.hold_s = (lease.device_s if met else now) + self.settings.hold_s
         if idle:
-            self.free(now, device)
+            self.free(device)
         elif device.peer is None:
-            self.lose(now, device, "its connection is closed")
+            self.lose(device, "its connection is closed")
         else:
-            self.revoke(now, device, lease.id, lease.epoch, reason)
+            self.revoke(device, lease.id, lease.epoch, reason)
         self.decide(Note("lease_ended", device.id, lease.id, reason))
         if met and waiter.request:
             lost = ErrorReply("lease_lost", reason, {"reason": reason, "epoch": lease.epoch})

@@ -36,14 +36,20 @@ class Pool:
     def __repr__(self) -> str:
         return f"Pool({self.text!r}, {dict(self.states)}, {len(self.waiting)} waiting)"
 
-    def put_free(self, device: Device) -> None:
+    @property
+    def offers(self) -> int:
+        """Count what is remembered of free devices, stale entries included."""
+        return len(self._free)
+
+    def put_free(self, device: Device, devices: Mapping[str, Device]) -> None:
         """Offer a free device."""
         heapq.heappush(self._free, (device.used_s, device.id))
+        # In a pool that nobody asks from, offers are never taken out.
+        if len(self._free) > 2 * len(self.members) + 64:
+            self._rebuild(devices)
 
     def first_free(self, devices: Mapping[str, Device]) -> Device | None:
         """Give the member that is free and longest unused; equals by id."""
-        if len(self._free) > 2 * len(self.members) + 64:
-            self._rebuild(devices)
         while self._free:
             used_s, id_ = self._free[0]
             device = devices.get(id_)
@@ -128,7 +134,7 @@ class Pools:
             pool.states[old] -= 1
             pool.states[device.state] += 1
             if device.state == "free":
-                pool.put_free(device)
+                pool.put_free(device, self._devices)
                 self._ready[pool.text] = pool
 
     def add_waiter(self, pool: Pool, rank: Rank) -> None:
@@ -181,7 +187,7 @@ class Pools:
         pool.states[device.state] += 1
         self._of_device.setdefault(device.id, {})[pool.text] = pool
         if device.state == "free":
-            pool.put_free(device)
+            pool.put_free(device, self._devices)
             self._ready[pool.text] = pool
 
     def _evict(self) -> None:

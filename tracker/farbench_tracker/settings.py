@@ -31,7 +31,7 @@ class Settings:
     def __post_init__(self) -> None:
         for name in (field.name for field in fields(self)):
             if not (math.isfinite(getattr(self, name)) and getattr(self, name) > 0):
-                raise SettingsError(f"{name} must be over 0, not {getattr(self, name)}")
+                raise SettingsError(f"{name} must be over 0 and finite, not {getattr(self, name)}")
         if self.ttl_s < 2 * self.renew_s:
             raise SettingsError(
                 f"ttl_s ({self.ttl_s:g}) must be twice renew_s ({self.renew_s:g}) or more, "
@@ -61,8 +61,9 @@ def settings_from(table: Mapping[str, object]) -> Settings:
         if name not in known:
             near = difflib.get_close_matches(name, known, 3) or sorted(known)
             raise SettingsError(f"unknown setting {name!r}; did you mean {', '.join(near)}?")
-        wanted = (int,) if known[name] == "int" else (int, float)
-        if isinstance(value, bool) or not isinstance(value, wanted):
-            raise SettingsError(f"{name} must be a number ({known[name]}), not {value!r}")
-        given[name] = value if known[name] == "int" else float(value)
+        whole = known[name] == "int"
+        if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
+            kind = "a whole number" if whole else "a number"
+            raise SettingsError(f"{name} must be {kind}, not {value!r}")
+        given[name] = value if whole else float(value)
     return Settings(**given)  # type: ignore[arg-type]  # the loop above checked each
