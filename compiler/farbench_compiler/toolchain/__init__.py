@@ -4,6 +4,7 @@ from farbench_compiler.errors import LinkError
 from farbench_compiler.toolchain.cache import cache_dir, cached, digest
 from farbench_compiler.toolchain.link import link_shared
 from farbench_compiler.toolchain.objects import check_object, data_object
+from farbench_compiler.toolchain.program import link_program
 from farbench_compiler.toolchain.runtime import runtime_objects
 from farbench_compiler.toolchain.stubs import c_library
 from farbench_compiler.toolchain.zig import Progress, Zig, compile_c, locate
@@ -19,6 +20,7 @@ __all__ = [
     "compile_c",
     "data_object",
     "digest",
+    "link_program",
     "link_shared",
     "locate",
     "runtime_objects",
