@@ -189,6 +189,11 @@ class DeviceCore:
         """Give the worker's descriptor to poll, None while there is none."""
         return self._serving.session.pollable() if self._serving is not None else None
 
+    @property
+    def worker_is_asked(self) -> bool:
+        """Tell whether the worker owes an answer."""
+        return self._serving is not None and self._serving.session.is_asking
+
     def next_wake(self) -> float:
         """Say in how many seconds `tick` must be called, at most a minute."""
         now = self.house.clock()

@@ -10,6 +10,7 @@ from farbench_rpc.errors import (
     Cancelled,
     KernelAborted,
     KernelCrashed,
+    KernelError,
     KernelExited,
     KernelTimeout,
     OutOfMemory,
@@ -24,7 +25,7 @@ _NEAR = 0.85
 
 @dataclass(frozen=True)
 class Intent:
-    """Why the server ended a worker itself: `timeout`, `cancelled` or `lease_lost`."""
+    """Why the server ended a worker itself: `timeout`, `cancelled`, or `damaged` (it is mute)."""
 
     cause: str
     limit_s: float = 0.0
@@ -114,4 +115,6 @@ def _intended(intent: Intent, during: str, detail: dict[str, Value]) -> RpcError
         return KernelTimeout(
             f"stopped at its limit of {intent.limit_s:g} s (phase {intent.phase}){during}", detail
         )
+    if intent.cause == "damaged":
+        return KernelError(f"the worker stopped speaking to its server{during}", detail)
     return Cancelled(f"the worker was ended ({intent.cause}){during}", detail)

@@ -99,7 +99,7 @@ def enter_directory(path: str) -> None:
     """Make the private directory the place of relative names, and send output to a file there."""
     os.chdir(path)
     null = os.open(os.devnull, os.O_RDWR)
-    log = os.open("output.log", os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC, 0o600)
+    log = os.open("output.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
     os.dup2(null, 0)
     os.dup2(log, 1)
     os.dup2(log, 2)

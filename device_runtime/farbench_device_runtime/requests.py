@@ -126,8 +126,12 @@ class Requests:
         self.store.write(message.sha256, message.index, _frame(incoming))
 
     def _upload_end(self, incoming: Incoming, message: UploadEnd) -> None:
-        self.store.finish(message.sha256)
+        missing = self.store.finish(message.sha256)
+        if missing:
+            self.session.reply(incoming, UploadWanted(missing))
+            return
         self._hold(message.sha256)
+        self.store.trim()
         self.session.reply(incoming, Ok())
 
     def _hold(self, digest: str) -> None:

@@ -142,6 +142,11 @@ class Session:
                 if not self._waiting:
                     self._waiting_bytes = 0
 
+    @property
+    def is_asking(self) -> bool:
+        """Tell whether the worker has not answered yet."""
+        return self._run is not None and bool(self._run.pending)
+
     def pollable(self) -> int | None:
         """Give the worker's descriptor to poll; None while there is no worker to hear."""
         run = self._run
@@ -166,7 +171,7 @@ class Session:
         run = self._run
         if run is not None and run.ending and run.intent is None:
             if now >= run.since + MUTE_S:
-                self._end_worker(Intent("closed its pipe"), 0.0)
+                self._end_worker(Intent("damaged"), 0.0)
         elif run is not None and run.pending and not run.ending:
             job = run.pending[0]
             elapsed = now - run.since
@@ -194,7 +199,7 @@ class Session:
                 run.since = self.house.clock()
             except (PipeDamaged, InvalidArgument, ValueError, TypeError, IndexError, KeyError):
                 # Code of users may have written over anything in its process.
-                self._end_worker(Intent("sent nonsense"), 0.0)
+                self._end_worker(Intent("damaged"), 0.0)
         self.pump()
 
     def ended(self, ended: Exit) -> bool:

@@ -152,15 +152,18 @@ class Store:
             partial.hasher.update(data)
             partial.hashed += expected
 
-    def finish(self, digest: str) -> None:
-        """Check a file that was sent whole and put it in place; InvalidArgument if it differs."""
+    def finish(self, digest: str) -> tuple[tuple[int, int], ...]:
+        """Check a file that was sent whole and put it in place; InvalidArgument if it differs.
+
+        Gives the chunks that still lack, as `announce` does; none: it is in place.
+        """
         partial = self._partials.get(digest)
         if partial is None:
             if self._complete(digest):
-                return
+                return ()
             raise NotFound("the end of a file that was not announced")
         if partial.missing:
-            raise InvalidArgument(f"{len(partial.missing)} chunks of the upload are missing")
+            return _ranges(sorted(partial.missing))
         _hash_from(partial.fd, partial.hashed, partial.hasher)
         if partial.hasher.hexdigest() != digest:
             self.abandon(digest)
@@ -170,7 +173,7 @@ class Store:
         del self._partials[digest]
         os.rename(digest + _PARTIAL, digest, src_dir_fd=self._dir, dst_dir_fd=self._dir)
         self._sizes[digest] = partial.nbytes
-        self.trim()
+        return ()
 
     def abandon(self, digest: str) -> None:
         """Drop a file that is on its way."""
