@@ -7,7 +7,7 @@ vector of N lanes (`float32x8`).
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
@@ -59,11 +59,11 @@ class DType:
     @property
     def scalar(self) -> DType:
         """The same type with one lane."""
-        return replace(self, lanes=1)
+        return self if self.lanes == 1 else DType(self.kind, self.bits)
 
     def with_lanes(self, lanes: int) -> DType:
         """Give the vector of `lanes` such scalars."""
-        return replace(self, lanes=lanes)
+        return self if lanes == self.lanes else DType(self.kind, self.bits, lanes)
 
     def __str__(self) -> str:
         name = "bool" if self.kind == "bool" else f"{self.kind}{self.bits}"

@@ -94,7 +94,9 @@ class _Verifier:
         self._where = where
         self._vars = {v.uid for v in (*fn.symbols, *fn.scalars)}
         self._buffers = {b.uid for b in fn.buffers}
-        self._in_parallel = False
+        # Expressions found legal, by scope: what holds outside holds inside, where more is bound.
+        # Unrolled code shares them, and a function outlives its check, so that ids stay unique.
+        self._legal: list[set[int]] = [set()]
 
     def _fail(self, what: str, node: Expr | Stmt) -> VerifyError:
         text = to_text(node).splitlines()[0].strip()
@@ -142,7 +144,9 @@ class _Verifier:
     def _bound(self, var: Var, s: Stmt) -> Iterator[None]:
         self._need(var.uid not in self._vars, f"{var.name} is bound twice", s)
         self._vars.add(var.uid)
+        self._legal.append(set())
         yield
+        self._legal.pop()
         self._vars.remove(var.uid)
 
     def _loop(self, s: For) -> None:
@@ -151,11 +155,8 @@ class _Verifier:
             self._need(end.dtype == s.var.dtype, f"{s.var.dtype} loop to {end.dtype}", s)
             self._expr(end)
         self._need(s.var.dtype.is_int, f"the loop variable is {s.var.dtype}", s)
-        outer = self._in_parallel
-        self._in_parallel = outer or s.kind == "parallel"
         with self._bound(s.var, s):
             self._stmt(s.body)
-        self._in_parallel = outer
 
     def _allocate(self, s: Stmt, buffer: Buffer, body: Stmt) -> None:
         self._need(buffer.scope != "arg", "an argument is allocated", s)
@@ -165,7 +166,9 @@ class _Verifier:
             constant = isinstance(extent, IntImm) or buffer.scope != "local"
             self._need(constant, "a local buffer has no constant size", s)
         self._buffers.add(buffer.uid)
+        self._legal.append(set())
         self._stmt(body)
+        self._legal.pop()
         self._buffers.remove(buffer.uid)
 
     def _access(
@@ -185,6 +188,12 @@ class _Verifier:
             self._expr(index)
 
     def _expr(self, e: Expr) -> None:
+        if any(id(e) in legal for legal in self._legal):
+            return
+        self._check(e)
+        self._legal[-1].add(id(e))
+
+    def _check(self, e: Expr) -> None:
         self._need(type(e) in self._rules.exprs, f"no {type(e).__name__} belongs here", e)
         match e:
             case Var(_, _, uid):

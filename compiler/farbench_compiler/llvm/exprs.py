@@ -6,7 +6,8 @@ word and does not overflow; every other value in its own dtype, wrapping.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from farbench_compiler.ir.dtypes import BOOL, DType
@@ -64,6 +65,7 @@ class Exprs:
         self.pointers: dict[int, str] = {}
         self._vars: dict[int, tuple[str, DType]] = {}
         self._ranges: dict[Var, Interval] = {}
+        self._written: list[dict[tuple[str, int], tuple[Expr, str]]] = [{}]
         self._wide_halves = rules.wide_halves
         self.mask: tuple[str, int] | None = None
 
@@ -91,11 +93,39 @@ class Exprs:
         if isinstance(e, IntImm):
             return str(e.value)
         if _is_index(e):
-            return self._in_word(e)
+            return self._remember(("index", id(e)), e, lambda: self._in_word(e))
         to = self.word.with_lanes(e.dtype.lanes)
         if isinstance(e, Ramp):
             return self._ramp(self.index(e.base), self.index(e.stride), self.word, e.lanes)
         return convert(self.code, self.value(e), e.dtype, to, self._wide_halves)
+
+    @contextmanager
+    def region(self) -> Iterator[None]:
+        """Write a part that does not always run: its values are not known behind it."""
+        self._written.append({})
+        yield
+        self._written.pop()
+
+    def _remember(self, key: tuple[str, int], e: Expr, write: Callable[[], str]) -> str:
+        """Write a value that never changes, unless it is at hand already.
+
+        Expressions that unrolling copied are one object; kept here, its id stays its own.
+        """
+        for known in self._written:
+            if key in known:
+                return known[key][1]
+        value = write()
+        self._written[-1][key] = (e, value)
+        return value
+
+    def address(self, buffer: Buffer, index: Expr) -> str:
+        """Write the address of an element."""
+        pointer = self.pointers[buffer.uid]
+
+        def write() -> str:
+            return self.memory.element(buffer, pointer, self.index(index))
+
+        return self._remember((pointer, id(index)), index, write)
 
     def _in_word(self, e: Expr) -> str:
         to = self.word.with_lanes(e.dtype.lanes)
@@ -143,9 +173,9 @@ class Exprs:
         if isinstance(index, Ramp) and step is not None:
             needs_lanes = self.mask is not None and step != 1
             lanes = self.index(index) if needs_lanes else ""
-            base = self.index(index.base)
-            return Place(buffer, base, pointer, step, lanes, alignment(buffer, index.base))
-        return Place(buffer, "0", pointer, None, self.index(index), buffer.dtype.nbytes)
+            first = self.address(buffer, index.base)
+            return Place(buffer, first, pointer, step, lanes, alignment(buffer, index.base))
+        return Place(buffer, "", pointer, None, self.index(index), buffer.dtype.nbytes)
 
     def masked(self, cond: str, lanes: int, write: Callable[[], str]) -> str:
         """Write a value of which only the lanes of `cond` count."""
@@ -211,10 +241,12 @@ class Exprs:
         yes, no, end = (code.label(hint) for hint in ("then", "else", "end"))
         code.branch(cond, yes, no)
         code.start(yes)
-        a, from_a = then(), code.block
+        with self.region():
+            a, from_a = then(), code.block
         code.jump(end)
         code.start(no)
-        b, from_b = other(), code.block
+        with self.region():
+            b, from_b = other(), code.block
         code.jump(end)
         code.start(end)
         return code.value(f"phi {value_type(of)} [{a}, %{from_a}], [{b}, %{from_b}]")
@@ -235,8 +267,7 @@ class Exprs:
         return self._either(any_lane, lambda: self._load_one(e, index), lambda: nothing, e.dtype)
 
     def _load_one(self, e: Load, index: Expr) -> str:
-        address = self.memory.element(e.buffer, self.pointers[e.buffer.uid], self.index(index))
-        return self.memory.load(e.buffer, address)
+        return self.memory.load(e.buffer, self.address(e.buffer, index))
 
     def any_lane(self) -> str:
         """Write whether any lane of the mask is set."""

@@ -134,7 +134,8 @@ class _Function:
         self._exprs.bind(s.var, counter, self._exprs.word, self._range(s))
         self._numbers[s.var.uid] = s.var
         outer, self._reduction = self._reduction, s.kind == "vectorized"
-        self._stmt(s.body)
+        with self._exprs.region():
+            self._stmt(s.body)
         self._reduction = outer
         del self._numbers[s.var.uid]
         code.emit(f"{following} = add nsw {word} {counter}, 1")
@@ -184,9 +185,8 @@ class _Function:
             self._guarded(exprs.any_lane(), lambda: self._store_one(s, value))
 
     def _store_one(self, s: Store, value: str) -> None:
-        exprs = self._exprs
-        pointer, index = exprs.pointers[s.buffer.uid], exprs.index(s.indices[0])
-        exprs.memory.store(s.buffer, exprs.memory.element(s.buffer, pointer, index), value)
+        address = self._exprs.address(s.buffer, s.indices[0])
+        self._exprs.memory.store(s.buffer, address, value)
 
     def _updated(self, s: Store) -> str:
         """Write the update of a reduction that the schedule allows to be reordered."""
@@ -201,7 +201,8 @@ class _Function:
         yes, end = code.label("then"), code.label("end")
         code.branch(cond, yes, end)
         code.start(yes)
-        then()
+        with self._exprs.region():
+            then()
         code.jump(end)
         code.start(end)
 
@@ -220,7 +221,8 @@ class _Function:
         code.branch(cond, yes, no)
         for label, part in ((yes, then), (no, otherwise)):
             code.start(label)
-            self._stmt(part)
+            with self._exprs.region():
+                self._stmt(part)
             code.jump(end)
         code.start(end)
 

@@ -16,14 +16,14 @@ _OVERLAPPING = range(2, 5)  # strides that whole loads and shuffles serve better
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where a vector access lies: the first element, and how its lanes follow.
+    """Where a vector access lies: the address of the first lane, and how the others follow.
 
-    `step` is the stride where it is a constant; `lanes` the index of each lane where there is no
-    constant stride.
+    `step` is the stride where it is a constant; `lanes` the index of each lane from `pointer` on,
+    where that is needed.
     """
 
     buffer: Buffer
-    base: str
+    first: str
     pointer: str
     step: int | None
     lanes: str
@@ -73,11 +73,9 @@ class Memory:
         """Store a vector; lanes that the mask leaves out are not written."""
         kept, kind = self._to_memory(value, of), memory_type(of)
         if place.step == 1 and mask is None:
-            address = self.element(place.buffer, place.pointer, place.base)
-            self._code.emit(f"store {kind} {kept}, ptr {address}, align {place.alignment}")
+            self._code.emit(f"store {kind} {kept}, ptr {place.first}, align {place.alignment}")
         elif place.step == 1:
-            address = self.element(place.buffer, place.pointer, place.base)
-            pointer = f"ptr align {place.alignment} {address}"
+            pointer = f"ptr align {place.alignment} {place.first}"
             self._masked("store", of, f"{kind} {kept}", pointer, mask)
         elif place.step is None or mask is not None:
             self._scatter(place, kept, of, mask)
@@ -89,7 +87,7 @@ class Memory:
                 self._code.emit(f"store {scalar} {one}, ptr {address}, align {of.nbytes}")
 
     def _load_whole(self, place: Place, of: DType, mask: str | None) -> str:
-        address, kind = self.element(place.buffer, place.pointer, place.base), memory_type(of)
+        address, kind = place.first, memory_type(of)
         if mask is None:
             value = self._code.value(f"load {kind}, ptr {address}, align {place.alignment}")
         else:
@@ -154,12 +152,11 @@ class Memory:
         return self._from_memory(result, of)
 
     def _lane_address(self, place: Place, offset: int) -> str:
-        first = self.element(place.buffer, place.pointer, place.base)
         if not offset:
-            return first
+            return place.first
         kind = memory_type(place.buffer.dtype)
         step = f"{self._word} {offset}"
-        return self._code.value(f"getelementptr inbounds {kind}, ptr {first}, {step}")
+        return self._code.value(f"getelementptr inbounds {kind}, ptr {place.first}, {step}")
 
     def _addresses(self, place: Place, of: DType) -> str:
         return self._code.value(

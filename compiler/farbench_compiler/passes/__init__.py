@@ -1,6 +1,6 @@
 """From the loops that lowering leaves to what machine code is emitted from, pass by pass.
 
-flatten -> vectorize -> unroll -> serialize nested -> hoist allocations; the verifier
+flatten -> serialize nested -> hoist allocations -> vectorize -> unroll; the verifier
 runs between them and names the pass that broke the program.
 """
 
@@ -23,7 +23,7 @@ class VectorUnit(Protocol):
 
     @property
     def vector_bits(self) -> int:
-        """Bits of a vector register; 0 where there is none."""
+        """Bits of a vector register; 64 where there is none."""
 
     @property
     def features(self) -> tuple[str, ...]:
@@ -44,13 +44,14 @@ _MASKING = frozenset(("avx2", "avx512f", "v", "sve"))
 
 def pipeline(target: VectorUnit) -> tuple[Pass, ...]:
     """List the passes for a target, in order."""
+    vector_bits = target.vector_bits if target.vector_bits > 64 else 0
     masks = not _MASKING.isdisjoint(target.features)
     return (
         Pass("flatten", flatten, "linear"),
-        Pass("vectorize", Vectorize(target.vector_bits, masks), "linear"),
+        Pass("serialize nested", serialize_nested, "linear"),
+        Pass("hoist allocations", hoist_allocations, "linear"),
+        Pass("vectorize", Vectorize(vector_bits, masks), "linear"),
         Pass("unroll", unroll, "flat"),
-        Pass("serialize nested", serialize_nested, "flat"),
-        Pass("hoist allocations", hoist_allocations, "flat"),
     )
 
 

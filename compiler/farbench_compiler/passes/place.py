@@ -23,7 +23,7 @@ def _serialize(s: Stmt, inside: bool) -> Stmt:
 
 
 def hoist_allocations(fn: LoopFunction) -> LoopFunction:
-    """Move allocations out of serial loops whose variable their size does not depend on.
+    """Move allocations out of serial and unrolled loops that their size does not depend on.
 
     What a buffer holds at its allocation is undefined, so one memory can serve all iterations.
     Parallel loops keep theirs: each thread needs its own.
@@ -40,7 +40,8 @@ def _hoist(s: Stmt) -> tuple[Stmt, list[Buffer]]:
             return inner, [buffer, *moving]
         case For(var, _, _, kind, body):
             inner, moving = _hoist(body)
-            stay = moving if kind != "serial" else [b for b in moving if _depends(b, var)]
+            free = kind in ("serial", "unrolled")
+            stay = [b for b in moving if not free or _depends(b, var)]
             out = [b for b in moving if b not in stay]
             return replace(s, body=_wrapped(inner, stay)), out
         case Seq(stmts):

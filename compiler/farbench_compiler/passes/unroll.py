@@ -2,58 +2,94 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from farbench_compiler.ir.expr import Binary, Expr, IntImm, Var, fold_int
 from farbench_compiler.ir.simplify import sequence
 from farbench_compiler.ir.stmt import For, LoopFunction, Stmt
-from farbench_compiler.ir.visit import map_children, walk
+from farbench_compiler.ir.visit import children, map_children
 
 MAX_NODES = 60_000  # beyond it machine code no longer fits the instruction cache; the loop stays
 
 
 def unroll(fn: LoopFunction) -> LoopFunction:
     """Unroll loops of constant extent; others, and those that would get too long, become serial."""
-    return replace(fn, body=_stmt(fn.body))
+    return replace(fn, body=_Unroller().stmt(fn.body, {}))
 
 
-def _stmt(s: Stmt) -> Stmt:
-    s = map_children(s, _same, _stmt)
-    if not (isinstance(s, For) and s.kind == "unrolled"):
-        return s
-    size = sum(1 for _ in walk(s.body))
-    if not isinstance(s.extent, IntImm) or s.extent.value * size > MAX_NODES:
-        return replace(s, kind="serial")
-    offsets = (IntImm(i, s.var.dtype) for i in range(s.extent.value))
-    begins = (fold_add(s.begin, offset) for offset in offsets)
-    return sequence(substitute_folding(s.body, s.var, begin) for begin in begins)
+class _Unroller:
+    """Expands from the outside in, with the values of the unrolled variables at hand.
 
+    Copies of an expression under the same values are one object, so that what comes behind need
+    not look at it again.
+    """
 
-def _same(e: Expr) -> Expr:
-    return e
+    def __init__(self) -> None:
+        self._used: dict[int, tuple[Expr, tuple[int, ...]]] = {}
+        self._made: dict[tuple[int, tuple[int, ...]], Expr] = {}
+        self._sizes: dict[int, tuple[Stmt, int]] = {}
 
+    def stmt(self, s: Stmt, values: Mapping[int, IntImm]) -> Stmt:
+        if not (isinstance(s, For) and s.kind == "unrolled"):
+            return map_children(s, lambda e: self.expr(e, values), lambda t: self.stmt(t, values))
+        begin, extent = self.expr(s.begin, values), self.expr(s.extent, values)
+        constant = isinstance(begin, IntImm) and isinstance(extent, IntImm)
+        if not constant or self._size(s) > MAX_NODES:
+            return For(s.var, begin, extent, "serial", self.stmt(s.body, values))
+        assert isinstance(begin, IntImm)
+        assert isinstance(extent, IntImm)
+        steps = (IntImm(begin.value + i, s.var.dtype) for i in range(extent.value))
+        return sequence(self.stmt(s.body, {**values, s.var.uid: step}) for step in steps)
 
-def substitute_folding(s: Stmt, var: Var, value: Expr) -> Stmt:
-    """Replace a variable and fold the constant integer arithmetic that this leaves."""
+    def _size(self, node: Stmt) -> int:
+        """Count the nodes of a statement once it is unrolled."""
+        known = self._sizes.get(id(node))
+        if known is not None:
+            return known[1]
+        size = 1
+        for child in children(node):
+            size += self._size(child) if isinstance(child, Stmt) else _count(child)
+        if isinstance(node, For) and node.kind == "unrolled" and isinstance(node.extent, IntImm):
+            size *= max(1, node.extent.value)
+        self._sizes[id(node)] = (node, size)
+        return size
 
-    def on_expr(e: Expr) -> Expr:
+    def expr(self, e: Expr, values: Mapping[int, IntImm]) -> Expr:
         if isinstance(e, Var):
-            return value if e.uid == var.uid else e
-        new = map_children(e, on_expr)
-        return _folded(new) if isinstance(new, Binary) and new is not e else new
+            return values.get(e.uid, e)
+        state = []
+        for uid in self._variables(e):
+            value = values.get(uid)
+            if value is not None:
+                state.append(value.value)
+        if not state:
+            return e
+        key = (id(e), tuple(state))
+        made = self._made.get(key)
+        if made is None:
+            made = map_children(e, lambda child: self.expr(child, values))
+            made = self._made[key] = fold(made) if isinstance(made, Binary) else made
+        return made
 
-    def on_stmt(below: Stmt) -> Stmt:
-        return map_children(below, on_expr, on_stmt)
+    def _variables(self, e: Expr) -> tuple[int, ...]:
+        """List the variables below; the expression is kept alive, so that its id stays its own."""
+        known = self._used.get(id(e))
+        if known is None:
+            below = [self._variables(child) for child in children(e) if isinstance(child, Expr)]
+            uids = {uid for some in below for uid in some}
+            if isinstance(e, Var):
+                uids.add(e.uid)
+            known = self._used[id(e)] = (e, tuple(sorted(uids)))
+        return known[1]
 
-    return on_stmt(s)
+
+def _count(e: object) -> int:
+    return 1 + sum(_count(c) for c in children(e)) if isinstance(e, Expr) else 1
 
 
-def fold_add(a: Expr, b: Expr) -> Expr:
-    """Add two integers of one dtype, folding constants."""
-    return _folded(Binary("add", a, b, a.dtype))
-
-
-def _folded(e: Binary) -> Expr:
+def fold(e: Binary) -> Expr:
+    """Fold scalar integer arithmetic with constants; no wider look than at the operands."""
     a, b = e.a, e.b
     if not e.dtype.is_int or e.dtype.lanes > 1:
         return e
