@@ -27,7 +27,6 @@ from farbench_rpc.codec import decode, encode
 from farbench_rpc.errors import (
     Cancelled,
     ConnectError,
-    InvalidArgument,
     ProtocolError,
     RemoteTimeout,
     RpcError,
@@ -36,7 +35,7 @@ from farbench_rpc.greet import greet
 from farbench_rpc.messages import ErrorReply, Message, SessionLost, Welcome
 from farbench_rpc.pending import Pending, Push, Reply
 from farbench_rpc.replies import to_error
-from farbench_rpc.transport.base import Buffer, Channel, Dial, Frames
+from farbench_rpc.transport.base import Buffer, Channel, Dial, Frames, check_caps
 from farbench_rpc.transport.sockets import SocketSettings
 from farbench_rpc.transport.zmq import ZmqChannel
 
@@ -68,12 +67,9 @@ class Client:
         self._closed = False
         self._pending: dict[int, Pending] = {}
         self._pushes: deque[Push] = deque()
-        self._channel: Channel | None = None
-        self.welcome = Welcome(role="")
-        try:
-            self._take_to_send(time.monotonic() + timeout_s)
-        finally:
-            self._give_back()
+        self._channel: Channel | None
+        self.welcome: Welcome
+        self._channel, self.welcome = greet(dial, role, agent, timeout_s)
 
     @classmethod
     def connect(
@@ -371,8 +367,8 @@ class Client:
         self._send(channel, [header, *frames], deadline)
 
     def _send(self, channel: Channel, frames: Frames, deadline: float) -> None:
-        if len(frames) > limits.MAX_FRAMES + 1:
-            raise InvalidArgument(f"{len(frames) - 1} frames, the limit is {limits.MAX_FRAMES}")
+        if len(frames) > 1:
+            check_caps(frames[1:])
         try:
             channel.send(frames, deadline)
         except RemoteTimeout:

@@ -27,7 +27,7 @@ from farbench_rpc.greet import hello, read_welcome
 from farbench_rpc.messages import VERSION, Message, Welcome
 from farbench_rpc.pending import Push
 from farbench_rpc.replies import error_reply
-from farbench_rpc.transport.base import Channel, Dial, Frames, Pollable
+from farbench_rpc.transport.base import Channel, Dial, Frames, Pollable, check_caps
 from farbench_rpc.transport.sockets import SocketSettings
 from farbench_rpc.transport.zmq import ZmqChannel
 
@@ -128,6 +128,7 @@ class Link:
     def _send(self, message: Message, request_id: int, frames: Frames) -> None:
         if self._channel is None or self.welcome is None:
             raise ConnectError(f"not connected: {self.last_error or 'still dialling'}")
+        check_caps(frames)
         header = encode(message, request_id, self.welcome.version[1])
         try:
             self._channel.send([header, *frames], 0.0)

@@ -27,10 +27,18 @@ from typing import NamedTuple
 from farbench_rpc import limits
 from farbench_rpc.address import Address
 from farbench_rpc.codec import Decoded, decode, encode
-from farbench_rpc.errors import InvalidArgument, ProtocolError, RpcError
+from farbench_rpc.errors import ProtocolError, RpcError
 from farbench_rpc.messages import VERSION, Hello, Message, Value, Welcome
 from farbench_rpc.replies import error_reply, version_mismatch
-from farbench_rpc.transport.base import Arrival, Buffer, Frames, Listener, Pollable, Sent
+from farbench_rpc.transport.base import (
+    Arrival,
+    Buffer,
+    Frames,
+    Listener,
+    Pollable,
+    Sent,
+    check_caps,
+)
 from farbench_rpc.transport.sockets import SocketSettings
 from farbench_rpc.transport.zmq_listener import ZmqListener
 
@@ -265,8 +273,8 @@ class Endpoint:
         self._listener.send(peer_id, [encode(message, request_id, 0)])
 
     def _send(self, peer: Peer, message: Message, request_id: int, frames: Frames) -> bool:
-        if len(frames) > limits.MAX_FRAMES:
-            raise InvalidArgument(f"{len(frames)} frames, the limit is {limits.MAX_FRAMES}")
+        if frames:
+            check_caps(frames)
         if peer.gone:
             return False
         whole: list[Buffer] = [encode(message, request_id, peer.minor), *frames]

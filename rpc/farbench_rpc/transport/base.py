@@ -14,6 +14,8 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple, Protocol
 
 from farbench_rpc.address import Address
+from farbench_rpc.errors import InvalidArgument
+from farbench_rpc.limits import MAX_FRAME, MAX_FRAMES, MAX_MESSAGE
 
 Buffer = bytes | bytearray | memoryview
 Frames = Sequence[Buffer]
@@ -138,6 +140,17 @@ class Bell:
         with self._lock:
             self._read.close()
             self._write.close()
+
+
+def check_caps(payload: Frames) -> None:
+    """Refuse payload frames that the far side would drop; InvalidArgument says which cap."""
+    if len(payload) > MAX_FRAMES:
+        raise InvalidArgument(f"{len(payload)} frames in a message, the limit is {MAX_FRAMES}")
+    sizes = [size_of(frame) for frame in payload]
+    if max(sizes, default=0) > MAX_FRAME or sum(sizes) > MAX_MESSAGE:
+        raise InvalidArgument(
+            f"frames of {sizes} bytes, the limit is {MAX_FRAME} each and {MAX_MESSAGE} together"
+        )
 
 
 def size_of(frame: Buffer) -> int:
