@@ -63,11 +63,12 @@ def _login() -> str:
         return "unknown"
 
 
-def _from_file(path: Path) -> dict[str, Any]:
+def read_toml(path: Path) -> dict[str, Any]:
+    """Parse a TOML file; FileNotFoundError, or SettingsError that says what else is wrong."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
-        return {}
+        raise
     except (OSError, UnicodeDecodeError) as error:
         raise SettingsError(f"cannot read {path}: {error}") from error
     try:
@@ -77,9 +78,16 @@ def _from_file(path: Path) -> dict[str, Any]:
             f"{path} needs Python 3.11 to be read; use flags or FARBENCH_TRACKER instead"
         ) from None
     try:
-        table = tomllib.loads(text)
+        return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise SettingsError(f"{path} is not valid TOML: {error}") from error
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        table = read_toml(path)
+    except FileNotFoundError:
+        return {}
     return {key: _checked(path, key, value) for key, value in table.items() if key not in _OTHERS}
 
 

@@ -59,8 +59,9 @@ def settings_from(table: Mapping[str, object]) -> Settings:
     given: dict[str, float] = {}
     for name, value in table.items():
         if name not in known:
-            near = difflib.get_close_matches(name, known, 3) or sorted(known)
-            raise SettingsError(f"unknown setting {name!r}; did you mean {', '.join(near)}?")
+            near = difflib.get_close_matches(name, known, 3)
+            hint = f"did you mean {', '.join(near)}?" if near else f"known: {', '.join(known)}"
+            raise SettingsError(f"unknown setting {name!r}; {hint}")
         whole = known[name] == "int"
         if isinstance(value, bool) or not isinstance(value, int if whole else (int, float)):
             kind = "a whole number" if whole else "a number"

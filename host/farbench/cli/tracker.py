@@ -2,31 +2,55 @@
 
 from __future__ import annotations
 
+import logging
 import signal
+from pathlib import Path
 from types import FrameType
 
 import click
 
 from farbench.cli import options
 from farbench.cli.output import Output
-from farbench.settings import TRACKER_PORT
+from farbench.errors import SettingsError
+from farbench.settings import TRACKER_PORT, read_toml
+from farbench_tracker.errors import TrackerError
+from farbench_tracker.options import Options, options_from
 from farbench_tracker.service import TrackerServer
 
 
 @click.command("tracker")
-@click.option("--host", default="127.0.0.1", show_default=True, help="Where to listen.")
-@click.option("--port", default=TRACKER_PORT, show_default=True, type=click.IntRange(0, 65535))
+@click.option("--host", help="Where to listen.  [default: 127.0.0.1]")
+@click.option("--port", type=click.IntRange(0, 65535), help=f"[default: {TRACKER_PORT}]")
 @click.option("--insecure", is_flag=True, help="Allow others than this machine, without keys.")
+@click.option(
+    "--config", type=click.Path(path_type=Path), help="A tracker.toml; flags win over it."
+)
 @options.json_option
-def command(host: str, port: int, insecure: bool, as_json: bool) -> None:
+def command(
+    host: str | None, port: int | None, insecure: bool, config: Path | None, as_json: bool
+) -> None:
     """Run a tracker until Ctrl-C; port 0 lets the system pick one, which is printed."""
+    chosen = _read(config) if config is not None else Options(port=TRACKER_PORT)
+    host = chosen.host if host is None else host
+    port = chosen.port if port is None else port
+    insecure = insecure or chosen.insecure
     out = Output(as_json)
 
     def stop(number: int, frame: FrameType | None) -> None:
         raise SystemExit(0)
 
     signal.signal(signal.SIGTERM, stop)
-    with TrackerServer(host, port, insecure=insecure) as server:
+    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    with TrackerServer(host, port, chosen.settings, insecure=insecure) as server:
         out.event("listening", address=str(server.address))
         out.line(f"tracker listens at {server.address}; Ctrl-C stops it")
         server.serve()
+
+
+def _read(path: Path) -> Options:
+    try:
+        return options_from(read_toml(path))
+    except FileNotFoundError as error:
+        raise SettingsError(f"cannot read {path}: {error.strerror}") from error
+    except TrackerError as error:
+        raise SettingsError(f"{path}: {error}") from error
