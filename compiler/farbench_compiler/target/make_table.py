@@ -20,7 +20,7 @@ NEEDS = {
     "x86_64": {"64bit", "sse2"},
     "aarch64": {"neon"},
     "armv7": {"v7", "aclass"},
-    "riscv64": {"64bit", "i"},
+    "riscv64": {"64bit", "i", "m", "a", "f", "d", "c"},
 }
 # LLVM leaves these to the triple or to the ABI; farbench states them.
 BASELINES = {

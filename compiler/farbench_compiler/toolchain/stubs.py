@@ -16,8 +16,9 @@ from farbench_compiler.target import Target
 from farbench_compiler.toolchain.cache import cached
 from farbench_compiler.toolchain.zig import Progress, locate
 
+_NAMES = ("libc.so.6", "libm.so.6")
 # glibc before 2.34 keeps threads in a library of their own.
-_NAMES = ("libc.so.6", "libm.so.6", "libpthread.so.0")
+_THREADS = "libpthread.so.0"
 
 
 def c_library(target: Target, progress: Progress | None = None) -> tuple[Path, ...]:
@@ -35,12 +36,13 @@ def c_library(target: Target, progress: Progress | None = None) -> tuple[Path, .
         own = {"ZIG_GLOBAL_CACHE_DIR": str(scratch), "ZIG_LOCAL_CACHE_DIR": str(scratch)}
         command = ["cc", "-target", target.zig_target, "-nostdlib", "-shared", "-fPIC", "empty.c"]
         zig.run([*command, "-o", "empty.so", "-lc", "-lm", "-lpthread"], scratch, own)
-        for name in _NAMES:
+        for name in (*_NAMES, _THREADS):
             made = next(scratch.rglob(name), None)
-            if made is None:
+            if made is not None:
+                shutil.copyfile(made, part / name)
+            elif name in _NAMES:
                 raise LinkError(f"zig {zig.version} made no {name} for {target.zig_target}")
-            shutil.copyfile(made, part / name)
         shutil.rmtree(scratch)
 
     made = cached(f"{target.zig_target}/libc-{zig.version}", make)
-    return tuple(made / name for name in _NAMES)
+    return tuple(path for name in (*_NAMES, _THREADS) if (path := made / name).is_file())
