@@ -44,8 +44,10 @@ def compile_module(text: str, target: Machine) -> Compiled:
     machine = _machine(target.triple, target.cpu, target.llvm_features, target.llvm_abi)
     # A context of its own: what a module leaves behind in a shared one is never freed.
     context = llvm.create_context()
+    # Known before parsing: the size of a pointer and the alignment of a plain load follow from it.
+    layout = f'target datalayout = "{machine.target_data}"\n'
     try:
-        module = llvm.parse_assembly(text, context=context)
+        module = llvm.parse_assembly(layout + text, context=context)
         module.verify()
     except RuntimeError as cause:
         first = str(cause).strip().splitlines()[0]
