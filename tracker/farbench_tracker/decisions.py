@@ -39,12 +39,13 @@ class ToClient:
 
 @dataclass(frozen=True)
 class Note:
-    """Write a line in the log: what happened to which device and lease, and why."""
+    """Write a line in the log: what happened to whose device and lease, and why."""
 
     event: str
     device: str = ""
     lease: str = ""
     reason: str = ""
+    who: str = ""  # the user of a lease, the name of a device
 
 
 Decision = Reply | ToDevice | ToClient | Note

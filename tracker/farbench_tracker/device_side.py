@@ -62,7 +62,7 @@ def register(fleet: Fleet, now: float, peer: Peer, host: str, said: Register) ->
         fleet.registry.update(device, fresh)
     settings = fleet.settings
     known = Registered(settings.beat_s, settings.renew_s, settings.ttl_s, device.epoch)
-    fleet.decide(Reply(known), Note("device_registered", device.id, said.lease, device.name))
+    fleet.decide(Reply(known), Note("device_registered", device.id, said.lease, who=device.name))
     _resume(fleet, now, device, said)
     return fleet.drain()
 

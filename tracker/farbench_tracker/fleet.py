@@ -140,7 +140,7 @@ class Fleet:
         )
         self.decide(
             ToClient(waiter.request, lease.answer),
-            Note("lease_granted", device.id, lease.id, waiter.user),
+            Note("lease_granted", device.id, lease.id, who=waiter.user),
         )
 
     def end(

@@ -252,8 +252,8 @@ class TrackerServer:
                     self._ask_device(decision)
                 case ToClient(request, message):
                     self._tell_client(request, message)
-                case Note(event, device, lease, reason):
-                    _log.info(line(event, device=device, lease=lease, reason=reason))
+                case Note(event, device, lease, reason, who):
+                    _log.info(line(event, device=device, lease=lease, who=who, reason=reason))
 
     def _ask_device(self, decision: ToDevice) -> None:
         device = self._fleet.registry.devices[decision.device]
