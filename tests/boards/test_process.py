@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import psutil
 import pytest
 
 from farbench.boards import DeviceOptions, DeviceProcess, DeviceStartError
+
+if TYPE_CHECKING:
+    from tests.conftest import Fleet
 
 REGISTERED = 'print(\'{"event": "registered", "id": "x"}\', flush=True)\n'
 
@@ -70,3 +75,33 @@ def test_close_ends_one_that_does_not_listen(monkeypatch: pytest.MonkeyPatch) ->
     device.close()
     assert device.poll() == -9
     assert not psutil.pid_exists(device.pid)
+
+
+@pytest.mark.linux
+def test_a_pinned_owner_starts_a_device_on_other_cores(fleet: Fleet) -> None:
+    usable = sorted(os.sched_getaffinity(0))
+    if len(usable) < 2:
+        pytest.skip("needs two cores")
+    os.sched_setaffinity(0, usable[:1])
+    try:
+        device = fleet.start(cores=str(usable[1]))
+        assert os.sched_getaffinity(0) == {usable[0]}
+    finally:
+        os.sched_setaffinity(0, usable)
+    assert device.poll() is None
+
+
+@pytest.mark.linux
+def test_close_leaves_no_process(fleet: Fleet) -> None:
+    device = fleet.start()
+    tree = [psutil.Process(device.pid), *psutil.Process(device.pid).children(recursive=True)]
+    assert len(tree) > 1
+    device.close()
+    _, alive = psutil.wait_procs(tree, timeout=30)
+    assert alive == []
+
+
+@pytest.mark.linux
+def test_a_device_that_cannot_start_says_why(fleet: Fleet) -> None:
+    with pytest.raises(DeviceStartError, match="ended with 2: .*--cores"):
+        fleet.start(cores="9999")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import json
 import os
 import queue
@@ -10,7 +11,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import TracebackType
@@ -161,8 +162,8 @@ def start_device(
         argv, environment = [sys.executable, "-m", MODULE, *arguments], dict(os.environ)
     else:
         argv, environment = board.command(MODULE, *arguments)
-    process = DeviceProcess(
-        subprocess.Popen(
+    with _every_core() if options.cores else contextlib.nullcontext():
+        child = subprocess.Popen(
             argv,
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -172,10 +173,27 @@ def start_device(
             errors="replace",
             start_new_session=True,
         )
-    )
+    process = DeviceProcess(child)
     try:
         process.wait_for("registered", timeout_s)
     except BaseException:
         process.kill()
         raise
     return process
+
+
+@contextlib.contextmanager
+def _every_core() -> Iterator[None]:
+    """Let what this thread starts use every core, also where the thread itself is pinned.
+
+    A child inherits the mask of the thread that starts it, and the device's cores are its own.
+    """
+    if not hasattr(os, "sched_setaffinity"):
+        yield
+        return
+    before = os.sched_getaffinity(0)
+    os.sched_setaffinity(0, range(os.cpu_count() or 1))
+    try:
+        yield
+    finally:
+        os.sched_setaffinity(0, before)
