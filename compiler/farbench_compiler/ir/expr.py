@@ -338,9 +338,19 @@ def unify(a: ExprLike, b: ExprLike) -> tuple[Expr, Expr]:
         y = b
     else:
         x, y = as_expr(a), as_expr(b)
-    # A size or loop variable (int64) beside a narrower integer stays in index arithmetic.
+    # An index (of sizes and loop variables) beside a float is a number: it takes the float's dtype.
+    if x.dtype.is_float and _is_index(y):
+        return x, cast(x.dtype, y)
+    if y.dtype.is_float and _is_index(x):
+        return cast(y.dtype, x), y
     to = promote(x.dtype, y.dtype)
     return cast(to, x), cast(to, y)
+
+
+def _is_index(x: Expr) -> bool:
+    if isinstance(x, Binary):
+        return _is_index(x.a) and _is_index(x.b)
+    return isinstance(x, (Var, IntImm)) and x.dtype == INT64
 
 
 def cast(to: str | DType, value: ExprLike) -> Expr:

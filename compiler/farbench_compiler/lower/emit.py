@@ -148,7 +148,7 @@ def _guarded(guards: Sequence[Guard], level: int, body: Stmt) -> Stmt:
 
 
 def _bound(nest: Nest, level: int, body: Stmt, only: Mapping[Var, Var] | None = None) -> Stmt:
-    for b in nest.bindings:
+    for b in reversed(nest.bindings):  # later ones are made from earlier ones
         if b.level == level and (only is None or b.var in only):
             body = Let(b.var, b.value, body)
     return body

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir import poly
 from farbench_compiler.ir.expr import Binary, Compare, Expr, IntImm, Var, binary, compare, const
 from farbench_compiler.ir.stmt import LoopKind
@@ -19,6 +20,8 @@ from farbench_compiler.te.axis import IterVar
 from farbench_compiler.te.operation import ComputeOp
 from farbench_compiler.te.relation import Fuse, Split
 from farbench_compiler.te.stage import Stage, factor_of
+
+_NEED_CONSTANT = {"vectorized": "vectorize", "unrolled": "unroll"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +141,13 @@ class _Builder:
         for axis in self.stage.leaf_iter_vars:
             extent = self.extents[axis]
             var = None if constant(extent) == 1 else self.scope.add_loop(axis.name, extent)
-            made.append(Loop(axis, var, extent, self.stage.kinds.get(axis, "serial")))
+            kind = self.stage.kinds.get(axis, "serial")
+            if kind in _NEED_CONSTANT and constant(extent) is None:
+                raise ScheduleError(
+                    f"{_NEED_CONSTANT[kind]}: axis {axis.name} of stage {self.stage.name} has no "
+                    "constant extent; split it by a constant factor and take the inner axis"
+                )
+            made.append(Loop(axis, var, extent, kind))
         return tuple(made)
 
     def build(self, bind: bool) -> Nest:

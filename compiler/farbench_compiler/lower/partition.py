@@ -18,11 +18,14 @@ from farbench_compiler.ir.poly import Poly
 from farbench_compiler.ir.prove import Prover
 from farbench_compiler.ir.simplify import Simplifier, sequence
 from farbench_compiler.ir.stmt import Allocate, For, IfThen, Let, Seq, Stmt
-from farbench_compiler.ir.visit import map_children, substitute
+from farbench_compiler.ir.visit import map_children, substitute, walk
 from farbench_compiler.lower.threshold import Threshold, code_size, thresholds
 
 # A copy of a body is made while the program stays below this size, in nodes once unrolled.
 SIZE_LIMIT = 60_000
+# Cuts hold the cuts before them: without a bound, loops with several guards of symbolic size would
+# grow them exponentially.
+CUT_LIMIT = 12
 
 
 @dataclass
@@ -96,6 +99,8 @@ class _Partitioner:
         low = binary("max", found.at, s.begin)
         cut = known.simplifier.expr(binary("min", low, end))
         if s.kind in ("vectorized", "unrolled") and not isinstance(cut, IntImm):
+            return None
+        if sum(1 for _ in walk(cut)) > CUT_LIMIT:
             return None
         above = known.proves(s.begin - cut)  # the cut is at the beginning
         below = known.proves(cut - end)

@@ -22,7 +22,7 @@ from farbench_compiler.te.reduction import Reduce
 from farbench_compiler.te.tensor import Tensor, tensors_read
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Operation:
     """A source of tensors."""
 
@@ -53,12 +53,15 @@ class Operation:
         """How many tensors the operation gives."""
         return len(self.outputs)
 
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}({self.name})"
+
     def output(self, index: int) -> Tensor:
         """Give one of the tensors."""
         return self.outputs[index]
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class PlaceholderOp(Operation):
     """A tensor that the caller of the function gives."""
 
@@ -71,7 +74,7 @@ class PlaceholderOp(Operation):
         return (Tensor(self.name, self.dtype, self.shape, op=self),)
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class ComputeOp(Operation):
     """Every element of every output as an expression of the axes; `given` are tensors to keep."""
 

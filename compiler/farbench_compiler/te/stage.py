@@ -31,12 +31,15 @@ class Inline:
     """Computed anew at each read."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, repr=False)
 class At:
     """Computed inside a loop of another stage, as much as that loop's body reads."""
 
     stage: Stage
     axis: IterVar
+
+    def __repr__(self) -> str:
+        return f"At({self.stage.name}, {self.axis.name})"
 
 
 Attach = Root | Inline | At
@@ -62,7 +65,8 @@ class Stage:
         return self.op.name
 
     def __repr__(self) -> str:
-        return f"Stage({self.name}: {' '.join(iv.name for iv in self.leaf_iter_vars)})"
+        loops = [f"{self.kinds.get(iv, 'serial')} {iv.name}" for iv in self.leaf_iter_vars]
+        return f"Stage({self.name}: {', '.join(loops)}; {self.attach})"
 
     def split(
         self,
