@@ -45,86 +45,104 @@ def bind(entry: Entry, args: Sequence[Argument]) -> Bound:
             f"{signature(entry)} takes {len(entry.args)} arguments, got {len(args)}"
         )
     symbols: dict[str, int] = {}
-    pairs = [(_where(entry, i), formal, args[i]) for i, formal in enumerate(entry.args)]
-    numbers: dict[int, int] = {}
-    for index, (where, formal, actual) in enumerate(pairs):
-        if isinstance(formal, TensorArg):
-            _check_array(where, formal, actual)
-            continue
-        if isinstance(actual, ArrayFacts):
-            raise ArgumentError(f"{where}: expected a {formal.dtype} number, got {_show(actual)}")
-        slot = to_slot(actual, formal.dtype, where)
-        if formal.name in entry.symbols:
-            _settle(where, formal.name, slot, symbols)
-        else:
-            numbers[index] = slot
-    for where, formal, actual in pairs:
-        if isinstance(formal, TensorArg) and isinstance(actual, ArrayFacts):
-            _find_symbols(entry, where, formal, actual, symbols)
-    for where, formal, actual in pairs:
-        if isinstance(formal, TensorArg) and isinstance(actual, ArrayFacts):
-            _check_shape(where, formal, actual, symbols)
-    return Bound((*(symbols[name] for name in entry.symbols), *numbers.values()), symbols)
+    numbers: list[int] = []
+    for index, formal in enumerate(entry.args):
+        try:
+            slot = _take(entry, formal, args[index], symbols)
+        except _Misfit as cause:
+            raise _refusal(entry, index, cause) from None
+        if slot is not None:
+            numbers.append(slot)
+    for index, formal in enumerate(entry.args):
+        try:
+            _check_shape(formal, args[index], symbols)
+        except _Misfit as cause:
+            raise _refusal(entry, index, cause) from None
+    return Bound((*(symbols[name] for name in entry.symbols), *numbers), symbols)
+
+
+class _Misfit(Exception):
+    """Why one argument does not fit; `bind` says which one, so that a good call builds no text."""
+
+
+def _refusal(entry: Entry, index: int, cause: _Misfit) -> ArgumentError:
+    return ArgumentError(f"{_where(entry, index)}: {cause}")
 
 
 def _where(entry: Entry, index: int) -> str:
     return f"{entry.name}: argument {index + 1} ({entry.args[index].name})"
 
 
-def _check_array(where: str, formal: TensorArg, actual: Argument) -> None:
-    """Check everything but the sizes."""
+def _take(
+    entry: Entry, formal: TensorArg | ScalarArg, actual: Argument, symbols: dict[str, int]
+) -> int | None:
+    """Check all but computed sizes and settle symbols; give the slot of a number that is none."""
+    if isinstance(formal, TensorArg):
+        facts = _check_array(formal, actual)
+        for dim, size in zip(formal.shape, facts.shape, strict=True):
+            if isinstance(dim, str) and dim in entry.symbols:
+                _settle(dim, size, symbols, facts)
+        return None
+    if isinstance(actual, ArrayFacts):
+        raise _Misfit(f"expected a {formal.dtype} number, got {_show(actual)}")
+    try:
+        slot = to_slot(actual, formal.dtype)
+    except ArgumentError as cause:
+        raise _Misfit(str(cause)) from None
+    if formal.name not in entry.symbols:
+        return slot
+    _settle(formal.name, slot, symbols, None)
+    return None
+
+
+def _check_array(formal: TensorArg, actual: Argument) -> ArrayFacts:
     if not isinstance(actual, ArrayFacts):
         kind = type(actual).__name__
-        raise ArgumentError(f"{where}: expected {_show_type(formal)}, got {kind} {actual!r}")
+        raise _Misfit(f"expected {_show_type(formal)}, got {kind} {actual!r}")
     if actual.dtype != formal.dtype or len(actual.shape) != len(formal.shape):
-        raise ArgumentError(f"{where}: expected {_show_type(formal)}, got {_show(actual)}")
+        raise _Misfit(f"expected {_show_type(formal)}, got {_show(actual)}")
     if not actual.contiguous:
-        raise ArgumentError(
-            f"{where}: expected a row-major contiguous array, got one with strides; copy it first"
-        )
+        raise _Misfit("expected a row-major contiguous array, got one with strides; copy it first")
     if formal.writable and not actual.writable:
-        raise ArgumentError(f"{where}: expected a writable array, got a read-only one")
+        raise _Misfit("expected a writable array, got a read-only one")
     if actual.address % formal.alignment:
         aligned = actual.address & -actual.address
-        raise ArgumentError(
-            f"{where}: expected memory aligned to {formal.alignment} bytes, got {aligned}; "
+        raise _Misfit(
+            f"expected memory aligned to {formal.alignment} bytes, got {aligned}; "
             "make the array with farbench.nd.array or farbench.nd.empty"
         )
+    return actual
 
 
-def _find_symbols(
-    entry: Entry, where: str, formal: TensorArg, actual: ArrayFacts, symbols: dict[str, int]
-) -> None:
-    for dim, size in zip(formal.shape, actual.shape, strict=True):
-        if isinstance(dim, str) and dim in entry.symbols:
-            _settle(where, dim, size, symbols, _show(actual))
-
-
-def _settle(where: str, name: str, size: int, symbols: dict[str, int], shown: str = "") -> None:
+def _settle(name: str, size: int, symbols: dict[str, int], facts: ArrayFacts | None) -> None:
     known = symbols.setdefault(name, size)
     if known != size:
-        got = f"{size} ({shown})" if shown else str(size)
-        raise ArgumentError(f"{where}: expected {name} = {known} as before, got {got}")
+        got = f"{size} ({_show(facts)})" if facts else str(size)
+        raise _Misfit(f"expected {name} = {known} as before, got {got}")
 
 
 def _check_shape(
-    where: str, formal: TensorArg, actual: ArrayFacts, symbols: Mapping[str, int]
+    formal: TensorArg | ScalarArg, actual: Argument, symbols: Mapping[str, int]
 ) -> None:
+    if not isinstance(formal, TensorArg) or not isinstance(actual, ArrayFacts):
+        return
     for index, (dim, size) in enumerate(zip(formal.shape, actual.shape, strict=True)):
-        if _size(where, dim, symbols) != size:
-            raise ArgumentError(
-                f"{where}: expected {_show_type(formal)}{_given(formal, symbols)}, "
+        if _size(dim, symbols) != size:
+            raise _Misfit(
+                f"expected {_show_type(formal)}{_given(formal, symbols)}, "
                 f"got {_show(actual)} (dimension {index})"
             )
 
 
-def _size(where: str, dim: Dim, symbols: Mapping[str, int]) -> int:
+def _size(dim: Dim, symbols: Mapping[str, int]) -> int:
     if isinstance(dim, int):
         return dim
+    if dim in symbols:
+        return symbols[dim]
     try:
         return evaluate(dim, symbols)
     except ManifestError as cause:
-        raise ArgumentError(f"{where}: {cause}") from cause
+        raise _Misfit(str(cause)) from None
 
 
 def _given(formal: TensorArg, symbols: Mapping[str, int]) -> str:

@@ -33,28 +33,28 @@ _RANGES = {
 }
 
 
-def to_slot(value: float, dtype: str, where: str) -> int:
-    """Give the slot of a number as a signed 64-bit int; ArgumentError begins with `where`."""
+def to_slot(value: float, dtype: str) -> int:
+    """Give the slot of a number as a signed 64-bit int; ArgumentError if it does not fit."""
     if dtype in _FLOATS:
-        return _float_slot(value, dtype, where)
+        return _float_slot(value, dtype)
     if not isinstance(value, int):
-        raise ArgumentError(f"{where}: expected {dtype}, got {type(value).__name__} {value!r}")
+        raise ArgumentError(f"expected {dtype}, got {type(value).__name__} {value!r}")
     low, high = _RANGES[dtype]
     if not low <= value <= high:
-        raise ArgumentError(f"{where}: expected {dtype} ({low} to {high}), got {value}")
+        raise ArgumentError(f"expected {dtype} ({low} to {high}), got {value}")
     return int(value)
 
 
-def _float_slot(value: float, dtype: str, where: str) -> int:
+def _float_slot(value: float, dtype: str) -> int:
     if not isinstance(value, (int, float)):
-        raise ArgumentError(f"{where}: expected {dtype}, got {type(value).__name__} {value!r}")
+        raise ArgumentError(f"expected {dtype}, got {type(value).__name__} {value!r}")
     try:
         number = float(value)
         packed = struct.pack(_FLOATS[dtype], number)
     except OverflowError as cause:
-        raise ArgumentError(f"{where}: {value!r} is beyond the range of {dtype}") from cause
+        raise ArgumentError(f"{value!r} is beyond the range of {dtype}") from cause
     if math.isfinite(number) and not math.isfinite(from_slot_bytes(packed, dtype)):
-        raise ArgumentError(f"{where}: {value!r} is beyond the range of {dtype}")
+        raise ArgumentError(f"{value!r} is beyond the range of {dtype}")
     slot: int = struct.unpack("<q", packed)[0]
     return slot
 

@@ -106,10 +106,10 @@ def test_integers_fit_or_are_refused(value: int, dtype: str) -> None:
     bits = 8 * DTYPES[dtype]
     low, high = (0, 255) if dtype == "uint8" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
     if low <= value <= high:
-        assert to_slot(value, dtype, "x") == value
+        assert to_slot(value, dtype) == value
     else:
         with pytest.raises(ArgumentError):
-            to_slot(value, dtype, "x")
+            to_slot(value, dtype)
 
 
 @given(st.floats(), st.sampled_from([("float16", "<e"), ("float32", "<f"), ("float64", "<d")]))
@@ -119,11 +119,11 @@ def test_floats_lie_in_the_low_bytes(value: float, kind: tuple[str, str]) -> Non
         expected = struct.pack(layout, value)
     except OverflowError:
         with pytest.raises(ArgumentError, match="beyond the range"):
-            to_slot(value, dtype, "x")
+            to_slot(value, dtype)
         return
-    assert struct.pack("<q", to_slot(value, dtype, "x")) == expected.ljust(8, b"\0")
+    assert struct.pack("<q", to_slot(value, dtype)) == expected.ljust(8, b"\0")
 
 
 def test_a_float_is_no_integer() -> None:
     with pytest.raises(ArgumentError, match="expected int32, got float"):
-        to_slot(1.0, "int32", "x")
+        to_slot(1.0, "int32")
