@@ -115,7 +115,7 @@ class Requests:
     def _upload(self, incoming: Incoming, message: Upload) -> None:
         if not 0 < len(message.name) <= MAX_NAME or "\0" in message.name:
             raise InvalidArgument(f"a name has 1 to {MAX_NAME} characters")
-        missing = self.store.announce(message.sha256, message.nbytes)
+        missing = self.store.announce(message.sha256, message.nbytes, message.instead)
         # The name is a label of this session; where the file lies follows from its digest alone.
         self.session.names[message.name] = message.sha256
         if not missing:

@@ -78,8 +78,11 @@ class Store:
         """Count the bytes of complete files."""
         return sum(self._sizes.values())
 
-    def announce(self, digest: str, nbytes: int) -> tuple[tuple[int, int], ...]:
-        """Tell which chunks [first, last) of a file are missing; none: it is here."""
+    def announce(self, digest: str, nbytes: int, instead: str = "") -> tuple[tuple[int, int], ...]:
+        """Tell which chunks [first, last) of a file are missing; none: it is here.
+
+        What came under the passing name `instead` counts, where nothing else was here before.
+        """
         if not _DIGEST.fullmatch(digest):
             raise InvalidArgument("a digest is 64 hexadecimal digits (SHA-256)")
         if not 0 < nbytes <= self.upload_limit:
@@ -88,14 +91,30 @@ class Store:
                 {"limit": self.upload_limit},
             )
         if self._complete(digest):
+            self.abandon(instead)
             return ()
+        self._adopt(instead, digest, nbytes)
         partial = self._partials.get(digest)
         if partial is not None and partial.nbytes != nbytes:
             raise InvalidArgument(f"this digest was announced with {partial.nbytes} bytes before")
         if partial is None:
             partial = self._begin(digest, nbytes)
         self._partials.move_to_end(digest)
+        if not partial.missing:
+            self.finish(digest)  # It was cut off before its end was said, or sent ahead whole.
         return _ranges(sorted(partial.missing))
+
+    def _adopt(self, instead: str, digest: str, nbytes: int) -> None:
+        """Go on under its digest with what came under a passing name, or drop that."""
+        partial = self._partials.get(instead)
+        if partial is None or instead == digest:
+            return
+        if digest in self._partials or partial.nbytes != nbytes:
+            self.abandon(instead)
+            return
+        names = (instead + _PARTIAL, digest + _PARTIAL)
+        os.rename(*names, src_dir_fd=self._dir, dst_dir_fd=self._dir)
+        self._partials[digest] = self._partials.pop(instead)
 
     def _complete(self, digest: str) -> bool:
         if digest not in self._sizes:

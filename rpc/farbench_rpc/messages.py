@@ -325,17 +325,22 @@ class SessionLost(Message):
 
 @dataclass(frozen=True)
 class Upload(Message):
-    """Announce a file by digest; answered by UploadWanted."""
+    """Announce a file by digest; answered by UploadWanted.
+
+    A file that is still being hashed may be announced, and its chunks sent, under 64 random
+    hexadecimal digits; its real announcement names them as `instead`, and what came counts.
+    """
 
     KIND: ClassVar[str] = "upload"
     sha256: str
     nbytes: int
     name: str
+    instead: str = ""
 
 
 @dataclass(frozen=True)
 class UploadWanted(Message):
-    """The chunk ranges [first, last) that are missing; none: the file is there."""
+    """The chunk ranges [first, last) that are missing; none: the file is there, checked."""
 
     KIND: ClassVar[str] = "upload-wanted"
     chunks: tuple[tuple[int, int], ...]

@@ -4,15 +4,16 @@
     put(client, handle, memoryview(array).cast("B"))
     get(client, handle, memoryview(array).cast("B"))
 
-A file is hashed, announced by its SHA-256, and the chunks asked for are sent; a cut transfer goes
-on where it stopped, since the far side still holds what it got. Arrays go in frames that are not
+A file is announced by its SHA-256, and the chunks asked for are sent; a cut transfer goes on where
+it stopped, since the far side still holds what it got. A large file's chunks travel under a passing
+name while it is hashed: over a fast wire most are there when the digest is known, over a slow one
+few were sent in vain if the far side has the file. Arrays go in frames that are not
 copied here: `put` keeps at most two windows unanswered, `get` grants credit as it empties frames.
 """
 
 from __future__ import annotations
 
-import hashlib
-import os
+import secrets
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -21,7 +22,7 @@ from pathlib import Path
 from typing import Protocol
 
 from farbench_rpc.chunks import Chunks
-from farbench_rpc.errors import InvalidArgument, ProtocolError, RemoteTimeout
+from farbench_rpc.errors import ProtocolError, RemoteTimeout
 from farbench_rpc.limits import CHUNK, WINDOW
 from farbench_rpc.messages import (
     Credit,
@@ -36,9 +37,12 @@ from farbench_rpc.messages import (
     UploadWanted,
 )
 from farbench_rpc.pending import Pending, Reply
+from farbench_rpc.source import Hashing, Source
 from farbench_rpc.transport.base import Buffer, Frames
 
 TRANSFER_TIMEOUT_S = 600.0
+AHEAD_FROM = 8 * CHUNK
+"""Bytes of a file from which on its chunks are sent while it is still being hashed."""
 
 Progress = Callable[[int, int], None]
 """(bytes done, bytes in all)"""
@@ -75,20 +79,23 @@ def upload(
     what the device says (QuotaExceeded, ...).
     """
     clock = _Clock(timeout_s, f"upload of {name}")
-    with _Source(source, chunk_bytes) as data:
-        sha256 = data.digest()
-        limit_s = clock.left_s()
-        announced = client.begin(Upload(sha256, data.nbytes, name), timeout_s=limit_s)
+    with Source(source, chunk_bytes) as data, Hashing(data) as hashing:
+        sending = _Sending(client, data, clock, on_progress)
+        ahead = ""
+        if data.nbytes >= AHEAD_FROM:
+            ahead = secrets.token_hex(32)
+            sending.ahead(Upload(ahead, data.nbytes, name), hashing)
+        sha256 = hashing.result(clock.left_s())
+        if sha256 is None:
+            raise clock.over()
+        announced = client.begin(Upload(sha256, data.nbytes, name, ahead), timeout_s=clock.left_s())
         wanted = announced.wait(clock.left_s()).message
-        sent = 0
         while isinstance(wanted, UploadWanted) and wanted.chunks:
-            ended, nbytes = _send_chunks(client, data, sha256, wanted.chunks, clock, on_progress)
-            sent += nbytes
             # What still lacks after the end (a long list is cut) is asked for again.
-            wanted = ended
+            wanted = sending.chunks(sha256, wanted.chunks)
         if not isinstance(wanted, (Ok, UploadWanted)):
             raise ProtocolError(f"upload answered by {wanted.KIND}")
-        return Uploaded(sha256, data.nbytes, sent)
+        return Uploaded(sha256, data.nbytes, sending.nbytes)
 
 
 def put(
@@ -172,40 +179,62 @@ def _spans(nbytes: int, chunk_bytes: int) -> Iterable[tuple[int, int]]:
     return Chunks(nbytes, chunk_bytes).spans() if nbytes else [(0, 0)]
 
 
-def _send_chunks(
-    client: Talk,
-    data: _Source,
-    sha256: str,
-    ranges: tuple[tuple[int, int], ...],
-    clock: _Clock,
-    on_progress: Progress | None,
-) -> tuple[Message, int]:
-    stream: Pending | None = None
-    sent = 0
-    try:
-        for first, last in ranges:
-            for index in range(first, last):
-                frames = [data.chunk(index)]
-                message = UploadChunk(sha256, index)
-                if stream is None:
-                    stream = client.begin(message, frames, timeout_s=clock.left_s())
-                else:
-                    stream.send(message, frames, timeout_s=clock.left_s())
-                sent += len(frames[0])
-                if on_progress is not None:
-                    on_progress(sent, data.nbytes)
-        if stream is None:
-            raise ProtocolError("the device wants chunk ranges without a chunk")
-        stream.send(UploadEnd(sha256), timeout_s=clock.left_s())
-        return stream.wait(clock.left_s()).message, sent
-    finally:
-        if stream is not None:
-            stream.close()
-
-
 def _expect_ok(reply: Reply) -> None:
     if not isinstance(reply.message, Ok):
         raise ProtocolError(f"expected ok, got {reply.message.KIND}")
+
+
+class _Sending:
+    """The chunks of one upload on their way; `nbytes` counts what was sent."""
+
+    def __init__(
+        self, client: Talk, data: Source, clock: _Clock, on_progress: Progress | None
+    ) -> None:
+        self.nbytes = 0
+        self._client, self._data, self._clock = client, data, clock
+        self._on_progress = on_progress
+
+    def ahead(self, announce: Upload, hashing: Hashing) -> None:
+        """Send chunks under a passing name for as long as the digest is not known."""
+        pending = self._client.begin(announce, timeout_s=self._clock.left_s())
+        pending.wait(self._clock.left_s())
+        stream: Pending | None = None
+        try:
+            for index in range(self._data.cut.count):
+                if hashing.done:
+                    break
+                stream = self._chunk(stream, announce.sha256, index)
+        finally:
+            if stream is not None:
+                stream.close()
+
+    def chunks(self, sha256: str, ranges: tuple[tuple[int, int], ...]) -> Message:
+        """Send the chunks [first, last) of each range and the end; gives the answer to it."""
+        stream: Pending | None = None
+        try:
+            for first, last in ranges:
+                for index in range(first, last):
+                    stream = self._chunk(stream, sha256, index)
+            if stream is None:
+                raise ProtocolError("the device wants chunk ranges without a chunk")
+            stream.send(UploadEnd(sha256), timeout_s=self._clock.left_s())
+            return stream.wait(self._clock.left_s()).message
+        finally:
+            if stream is not None:
+                stream.close()
+
+    def _chunk(self, stream: Pending | None, sha256: str, index: int) -> Pending:
+        # All chunks share one request id, so that an error of any of them ends the stream.
+        frame = self._data.chunk(index)
+        message = UploadChunk(sha256, index)
+        if stream is None:
+            stream = self._client.begin(message, [frame], timeout_s=self._clock.left_s())
+        else:
+            stream.send(message, [frame], timeout_s=self._clock.left_s())
+        self.nbytes += len(frame)
+        if self._on_progress is not None:
+            self._on_progress(min(self.nbytes, self._data.nbytes), self._data.nbytes)
+        return stream
 
 
 class _Clock:
@@ -217,61 +246,15 @@ class _Clock:
 
     def left_s(self) -> float:
         """Give the time left; RemoteTimeout when there is none."""
+        left_s = self._started + self._limit_s - time.monotonic()
+        if left_s <= 0:
+            raise self.over()
+        return left_s
+
+    def over(self) -> RemoteTimeout:
+        """Make the error of a transfer that took too long."""
         elapsed_s = time.monotonic() - self._started
-        if elapsed_s >= self._limit_s:
-            raise RemoteTimeout(
-                f"{self._what} took longer than {self._limit_s:g} s",
-                {"limit_s": self._limit_s, "elapsed_s": elapsed_s, "waited_for": self._what},
-            )
-        return self._limit_s - elapsed_s
-
-
-class _Source:
-    """The bytes to upload, of a file or of memory, chunk by chunk."""
-
-    def __init__(self, source: Path | Buffer, chunk_bytes: int) -> None:
-        self._fd = -1
-        self._view = memoryview(b"")
-        self._name = "the bytes"
-        if isinstance(source, Path):
-            self._name = str(source)
-            try:
-                self._fd = os.open(source, os.O_RDONLY | getattr(os, "O_BINARY", 0))
-            except OSError as cause:
-                raise InvalidArgument(f"cannot read {source}: {cause.strerror}") from cause
-            self.nbytes = os.fstat(self._fd).st_size
-        else:
-            self._view = memoryview(source).cast("B")
-            self.nbytes = self._view.nbytes
-        self._cut = Chunks(self.nbytes, chunk_bytes)
-
-    def __enter__(self) -> _Source:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._fd >= 0:
-            os.close(self._fd)
-            self._fd = -1
-
-    def chunk(self, index: int) -> Buffer:
-        """Give the bytes of a chunk."""
-        try:
-            start, stop = self._cut.span(index)
-        except IndexError as cause:
-            raise ProtocolError(f"the device wants {cause}, there is none such") from cause
-        if self._fd < 0:
-            return self._view[start:stop]
-        # Read, not mapped: a file that is cut short meanwhile must be an error, not a SIGBUS.
-        data = os.pread(self._fd, stop - start, start)
-        if len(data) != stop - start:
-            raise InvalidArgument(f"{self._name} changed while it was uploaded; upload it again")
-        return data
-
-    def digest(self) -> str:
-        """Give the SHA-256 of all bytes; hashing lets other threads run."""
-        if self._fd < 0:
-            return hashlib.sha256(self._view).hexdigest()
-        hasher = hashlib.sha256()
-        for index in range(self._cut.count):
-            hasher.update(self.chunk(index))
-        return hasher.hexdigest()
+        return RemoteTimeout(
+            f"{self._what} took longer than {self._limit_s:g} s",
+            {"limit_s": self._limit_s, "elapsed_s": elapsed_s, "waited_for": self._what},
+        )

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import hashlib
+import threading
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from farbench_rpc import transfer
 from farbench_rpc.chunks import HeldChunks
 from farbench_rpc.errors import (
     InvalidArgument,
@@ -28,6 +30,7 @@ from farbench_rpc.messages import (
     UploadWanted,
 )
 from farbench_rpc.server import Endpoint, Incoming
+from farbench_rpc.source import Hashing
 from farbench_rpc.transfer import get, put, upload
 from tests.rpc.conftest import Serve
 
@@ -44,6 +47,7 @@ class Device:
         self.quota = quota
         self.ranges_a_time = 512
         self.lose = 0
+        self.passing = 0
         self.chunks_seen: list[int] = []
         self.most_unanswered = 0
         self._partial: dict[str, tuple[bytearray, HeldChunks]] = {}
@@ -66,11 +70,17 @@ class Device:
         assert isinstance(message, Upload)
         if message.nbytes > self.quota:
             raise QuotaExceeded("too large", {"limit": self.quota})
+        passing = self._partial.pop(message.instead, None)
+        self.passing += message.sha256 not in self.files and passing is not None
         if message.sha256 in self.files:
             endpoint.reply(incoming, UploadWanted(()))
             return
+        if passing is not None:
+            self._partial.setdefault(message.sha256, passing)
         fresh = (bytearray(message.nbytes), HeldChunks(message.nbytes, CHUNK))
         _, held = self._partial.setdefault(message.sha256, fresh)
+        if held.complete:
+            self._finish(message.sha256)
         endpoint.reply(incoming, UploadWanted(held.missing(self.ranges_a_time)))
 
     def _chunk(self, endpoint: Endpoint, incoming: Incoming) -> None:
@@ -91,9 +101,13 @@ class Device:
         if not held.complete:
             endpoint.reply(incoming, UploadWanted(held.missing(self.ranges_a_time)))
             return
-        assert hashlib.sha256(data).hexdigest() == message.sha256
-        self.files[message.sha256] = bytes(data)
+        self._finish(message.sha256)
         endpoint.reply(incoming, Ok())
+
+    def _finish(self, sha256: str) -> None:
+        data, _ = self._partial.pop(sha256)
+        assert hashlib.sha256(data).hexdigest() == sha256
+        self.files[sha256] = bytes(data)
 
     def _put(self, endpoint: Endpoint, incoming: Incoming) -> None:
         message = incoming.message
@@ -198,6 +212,38 @@ def test_a_long_list_of_holes_is_asked_for_in_parts(serve: Serve, source: Path) 
         upload(client, source, "x.so", chunk_bytes=CHUNK)
     assert device.files[digest] == source.read_bytes()
     assert device.chunks_seen == [0, 2, 4, 6, 8, 9, 10]
+
+
+@pytest.mark.parametrize("hashed_after", [0, 4, 11])
+def test_chunks_travel_while_the_file_is_hashed(
+    serve: Serve, source: Path, monkeypatch: pytest.MonkeyPatch, hashed_after: int
+) -> None:
+    device = Device()
+    done = threading.Event()
+
+    class Slow(Hashing):
+        @property
+        def done(self) -> bool:
+            return done.is_set()
+
+    def watch(sent: int, total: int) -> None:
+        if sent >= 1000 * hashed_after:
+            done.set()
+
+    if not hashed_after:
+        done.set()  # known before the first chunk
+    monkeypatch.setattr(transfer, "AHEAD_FROM", 0)
+    monkeypatch.setattr(transfer, "Hashing", Slow)
+    with serve("127.0.0.1:0", device).client() as client:
+        sent = upload(client, source, "x.so", chunk_bytes=CHUNK, on_progress=watch)
+        assert device.files == {sent.sha256: source.read_bytes()}
+        assert device.chunks_seen == list(range(11))
+        assert sent.sent_bytes == 10_500
+        assert device.passing == 1
+        # Known already: what was sent ahead is dropped, and the hash found to be there.
+        again = upload(client, source, "y.so", chunk_bytes=CHUNK, on_progress=watch)
+        assert again.sha256 == sent.sha256
+        assert not device._partial
 
 
 def test_a_refused_upload(serve: Serve, source: Path) -> None:
