@@ -95,18 +95,6 @@ def pin(cores: tuple[int, ...]) -> bool:
     return os.sched_getaffinity(0) == set(cores)
 
 
-def enter_directory(path: str) -> None:
-    """Make the private directory the place of relative names, and send output to a file there."""
-    os.chdir(path)
-    null = os.open(os.devnull, os.O_RDWR)
-    log = os.open("output.log", os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND, 0o600)
-    os.dup2(null, 0)
-    os.dup2(log, 1)
-    os.dup2(log, 2)
-    os.close(null)
-    os.close(log)
-
-
 def close_others(keep: frozenset[int]) -> None:
     """Close every descriptor but the standard three and those to keep."""
     previous = 2

@@ -28,6 +28,7 @@ from farbench_rpc.server import Incoming
 from farbench_rpc.transport.base import Frames
 
 PLAIN_TIMEOUT_S = 60.0
+WORKER_WAIT_S = 30.0
 MAX_TIMEOUT_S = 7 * 24 * 3600.0
 
 
@@ -108,6 +109,18 @@ class Job:
 
     def settle(self, bench: Bench) -> None:
         """Give back what the oldest answer frees, when `finish` is not called for it."""
+
+
+class StartJob(Job):
+    """The start of a worker: no client waits for it."""
+
+    phase = "start"
+
+    def __init__(self) -> None:
+        self.what = "start of a worker"
+        self.limit_s = WORKER_WAIT_S
+        self.answer = None
+        self.failed = False
 
 
 class CallJob(Job):

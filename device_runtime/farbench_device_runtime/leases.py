@@ -7,7 +7,7 @@ import math
 from dataclasses import dataclass
 
 from farbench_device_runtime.identity import Identity
-from farbench_rpc.errors import LeaseLost, Refused, RpcError
+from farbench_rpc.errors import LeaseLost, Refused, RpcError, by_code
 from farbench_rpc.messages import Grant, SessionOpen
 
 
@@ -84,6 +84,4 @@ def check_open(message: SessionOpen, lease: Lease | None) -> None:
 
 def lost(code: str, reason: str, lease: Lease) -> RpcError:
     """Make the error that the holder of a lease gets when it ends under its session."""
-    from farbench_rpc.errors import by_code
-
     return by_code(code)(reason, {"reason": reason, "epoch": lease.epoch, "lease": lease.id})

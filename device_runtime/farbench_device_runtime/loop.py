@@ -70,10 +70,9 @@ class Loop:
 
     def _await_short_call(self) -> None:
         """Give the worker a moment to answer: a short call then costs one wait less."""
-        worker = self.core.pollable()
-        if worker is not None and self.core.worker_is_asked:
-            if select.select((worker,), (), (), SHORT_S)[0]:
-                self.core.worker_spoke()
+        worker = self.core.pollable() if self.core.worker_is_asked else None
+        if worker is not None and select.select((worker,), (), (), SHORT_S)[0]:
+            self.core.worker_spoke()
 
     def _watch(self, worker: int | None) -> None:
         """Poll what there is to poll now: sockets come and go."""

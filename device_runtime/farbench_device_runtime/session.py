@@ -8,7 +8,6 @@ something arrives or the clock has moved.
 from __future__ import annotations
 
 import contextlib
-import os
 import shutil
 import time
 from collections import deque
@@ -18,14 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from farbench_device_runtime.exits import Exit, Intent, classify
-from farbench_device_runtime.jobs import GetJob, Job, MeasureJob, Started
+from farbench_device_runtime.jobs import WORKER_WAIT_S, GetJob, Job, MeasureJob, Started, StartJob
+from farbench_device_runtime.output import last_line
 from farbench_device_runtime.pipe import PipeClosed, PipeDamaged
 from farbench_device_runtime.settings import Settings
 from farbench_device_runtime.staging import Window
 from farbench_device_runtime.supervisor import Supervisor, Worker
 from farbench_device_runtime.timing_lock import TimingLock
 from farbench_device_runtime.worker import Start
-from farbench_rpc.errors import Cancelled, InvalidArgument, RpcError
+from farbench_rpc.errors import Cancelled, InvalidArgument, RpcError, by_code
 from farbench_rpc.manifest import Machine
 from farbench_rpc.messages import Message
 from farbench_rpc.server import Endpoint, Incoming, Peer
@@ -34,7 +34,6 @@ from farbench_rpc.transport.base import Frames
 MAX_PENDING = 48
 MAX_WAITING = 1024
 MAX_WAITING_BYTES = 64 << 20
-WORKER_WAIT_S = 30.0
 LOCK_POLL_S = 0.02
 MUTE_S = 1.0
 
@@ -320,7 +319,7 @@ class Session:
         )
         with contextlib.suppress(PipeClosed):  # Its end is told by the zygote, too.
             worker.pipe.send(["start", asdict(start)], [window.fd])
-        self._run.pending.append(_StartJob())
+        self._run.pending.append(StartJob())
         return True
 
     def _end_worker(self, intent: Intent, grace_s: float) -> None:
@@ -357,10 +356,12 @@ class Session:
         if job is None and intent is not None:
             return  # Told already.
         error = classify(ended, job.what if job is not None else "", intent)
-        self._add_output(error)
+        printed = last_line(self.folder)
+        if printed:
+            error.detail["output"] = printed
         self._lost = f"{type(error).__name__}: {error.message}"[:300]
         self._first_handle = self._handles + 1
-        if job is None or isinstance(job, _StartJob):
+        if job is None or isinstance(job, StartJob):
             self._unreported = error
         else:
             self._fail(job, error)
@@ -376,7 +377,7 @@ class Session:
             self.unlock_timing()
         if self._waiting and self._waiting[0] is job:
             self._waiting.popleft()
-        if not job.failed and not isinstance(job, _StartJob):
+        if not job.failed and not isinstance(job, StartJob):
             job.failed = True
             self.house.endpoint.error(job.incoming, error)
 
@@ -385,36 +386,7 @@ class Session:
             self._fail(self._waiting[0], error)
         self._waiting_bytes = 0
 
-    def _add_output(self, error: RpcError) -> None:
-        """Add the last line that the worker printed, which often says why (abort does)."""
-        with contextlib.suppress(OSError):
-            fd = os.open(self.folder / "output.log", os.O_RDONLY | os.O_NOFOLLOW)
-            try:
-                size = os.fstat(fd).st_size
-                lines = os.pread(fd, 400, max(0, size - 400)).decode("utf-8", "replace").split("\n")
-            finally:
-                os.close(fd)
-            text = next((line for line in reversed(lines) if line.strip()), "")
-            if text:
-                error.detail["output"] = text[-300:]
-
-
-class _StartJob(Job):
-    """The start of a worker: no client waits for it."""
-
-    phase = "start"
-
-    def __init__(self) -> None:
-        self.what = "start of a worker"
-        self.limit_s = WORKER_WAIT_S
-        self.failed = False
-
-    def finish(self, bench: object, values: Sequence[Any]) -> None:
-        """Take note that it began."""
-
 
 def _error(code: str, text: str, detail: dict[str, Any]) -> RpcError:
-    from farbench_rpc.errors import by_code
-
     plain = {str(k): v for k, v in detail.items() if isinstance(v, (str, int, float, bool))}
     return by_code(code)(text[:4000], plain)

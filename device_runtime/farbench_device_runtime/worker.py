@@ -24,6 +24,7 @@ from typing import Any
 from farbench_device_runtime import facts, isolation, measure
 from farbench_device_runtime.arrays import Arrays
 from farbench_device_runtime.library import Call, Context, Library
+from farbench_device_runtime.output import enter_directory
 from farbench_device_runtime.pipe import Pipe, PipeClosed
 from farbench_device_runtime.settings import usable_cores
 from farbench_device_runtime.staging import Window
@@ -206,7 +207,7 @@ def run(pipe: Pipe, name: str, parent: int) -> int:
             return FAILED
         start = Start(**_tuples(got[0][1]))
         window = Window(got[1][0], start.slots, start.slot_bytes)
-        isolation.enter_directory(start.folder)
+        enter_directory(start.folder)
         limits = isolation.Limits(
             start.memory_bytes, start.file_bytes, start.cpu_s, tuple(start.cores)
         )

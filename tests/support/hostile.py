@@ -1,6 +1,6 @@
 """A library whose kernels behave as badly as kernels can, for each target, with its manifest.
 
-    path = build("aarch64", folder)     # hostile-aarch64.so
+path = build("aarch64", folder)     # hostile-aarch64.so
 """
 
 from __future__ import annotations
@@ -120,16 +120,17 @@ KERNEL(k_scale) {
 """
 
 _PLAIN = (
-    "nothing segfault illegal abort loop stubborn stop fail eat flee fill_disk litter close_all"
-).split()
+    *("nothing", "segfault", "illegal", "abort", "loop", "stubborn", "stop", "fail", "eat"),
+    *("flee", "fill_disk", "litter", "close_all"),
+)
 
 
 def entries() -> tuple[Entry, ...]:
     """List the kernels: those without arguments, with a status or a time, and with arrays."""
 
-    def array(name: str, dtype: str = "int32", writable: bool = False, size: str | int = "n") -> (
-        TensorArg
-    ):
+    def array(
+        name: str, dtype: str = "int32", writable: bool = False, size: str | int = "n"
+    ) -> TensorArg:
         return TensorArg(name, dtype, (size,), 64, writable)
 
     found = [Entry(name, f"k_{name}", ()) for name in _PLAIN]
@@ -137,9 +138,7 @@ def entries() -> tuple[Entry, ...]:
         Entry(name, f"k_{name}", (ScalarArg("x", "int32"),)) for name in ("exit", "quit", "sleep")
     ]
     found.append(Entry("noise", "k_noise", (array("out", writable=True),), ("n",)))
-    found.append(
-        Entry("environment", "k_environment", (array("out", writable=True, size=3),), ())
-    )
+    found.append(Entry("environment", "k_environment", (array("out", writable=True, size=3),), ()))
     arrays = (array("a"), array("b"), array("c", writable=True))
     found.append(Entry("add", "k_add", arrays, ("n",)))
     scaled = (array("a", "float32", writable=True), ScalarArg("by", "float32"))
@@ -150,7 +149,7 @@ def entries() -> tuple[Entry, ...]:
 def manifest(arch: str, features: Sequence[str] = (), tag: str = "") -> Manifest:
     """Describe the library for a target; `features` are the CPU features it claims to need."""
     target = TargetFacts(ZIG_TARGETS[arch], arch, "generic", tuple(features))
-    return Manifest(entries(), target, "0" * 64 if not tag else tag)
+    return Manifest(entries(), target, tag or "0" * 64)
 
 
 def build(
