@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from farbench_compiler.ir.dtypes import DType
 from farbench_compiler.llvm.code import Code
+from farbench_compiler.llvm.convert import convert
 from farbench_compiler.llvm.types import constant, value_type
 
 INTEGER = {
@@ -84,12 +85,20 @@ class Arithmetic:
         if op in _FLOAT_EXTREME:
             flags = "fast " if self.fast_math else "nsz "
             return self.code.intrinsic(_FLOAT_EXTREME[op], of, a, b, flags=flags)
+        if of.bits == 16:
+            return self._in_single(op, a, b, of)
         if op == "truncdiv":
             return self.code.intrinsic("llvm.trunc", of, self._float("div", a, b, of, False))
         rest = self.code.value(f"frem {kind} {a}, {b}")
         if op == "truncmod":
             return rest
         return self._floor_float(op, a, b, rest, of)
+
+    def _in_single(self, op: str, a: str, b: str, of: DType) -> str:
+        """Divide halves in single precision and round once, as numpy does."""
+        single = DType("float", 32, of.lanes)
+        x, y = (convert(self.code, value, of, single, True) for value in (a, b))
+        return convert(self.code, self._float(op, x, y, single, False), single, of, True)
 
     def _floor_float(self, op: str, a: str, b: str, rest: str, of: DType) -> str:
         """Floor division and remainder with the divisor's sign, as numpy computes them."""
@@ -107,7 +116,7 @@ class Arithmetic:
         quotient = self._float("div", self._float("sub", a, rest, of, False), b, of, False)
         less = self._float("sub", quotient, constant(1, of), of, False)
         chosen = self.select(fix, less, quotient, of)
-        return self.code.intrinsic("llvm.roundeven", of, chosen)
+        return self.code.intrinsic("llvm.rint", of, chosen)
 
     def _shift(self, op: str, a: str, b: str, of: DType) -> str:
         kind, most = value_type(of), constant(of.bits - 1, of)

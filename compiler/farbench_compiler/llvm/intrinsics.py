@@ -9,13 +9,13 @@ from farbench_compiler.llvm.arithmetic import Arithmetic
 from farbench_compiler.llvm.convert import convert
 from farbench_compiler.llvm.types import constant, value_type
 
-# round is to even, as numpy's and ONNX's.
+# round is to even, as numpy's and ONNX's (no program changes the rounding mode).
 _FLOAT_UNARY = {
     "exp": "llvm.exp", "exp2": "llvm.exp2", "log": "llvm.log", "log2": "llvm.log2",
     "log10": "llvm.log10", "sqrt": "llvm.sqrt", "tanh": "llvm.tanh", "sinh": "llvm.sinh",
     "cosh": "llvm.cosh", "sin": "llvm.sin", "cos": "llvm.cos", "tan": "llvm.tan",
     "floor": "llvm.floor", "ceil": "llvm.ceil", "trunc": "llvm.trunc",
-    "round": "llvm.roundeven", "abs": "llvm.fabs",
+    "round": "llvm.rint", "abs": "llvm.fabs",
 }  # fmt: skip
 _LIBM = {"erf": {32: "erff", 64: "erf"}}
 _INTEGER_IDENTITY = frozenset(("floor", "ceil", "trunc", "round"))

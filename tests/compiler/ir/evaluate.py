@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from farbench_compiler.ir.expr import (
     Binary,
@@ -16,7 +16,7 @@ from farbench_compiler.ir.expr import (
     Var,
 )
 
-_BINARY = {
+_BINARY: dict[str, Callable[[int, int], int]] = {
     "add": lambda a, b: a + b,
     "sub": lambda a, b: a - b,
     "mul": lambda a, b: a * b,
@@ -30,7 +30,7 @@ _BINARY = {
     "shr": lambda a, b: a >> b,
     "bitand": lambda a, b: a & b,
 }
-_COMPARE = {
+_COMPARE: dict[str, Callable[[int, int], bool]] = {
     "eq": lambda a, b: a == b,
     "ne": lambda a, b: a != b,
     "lt": lambda a, b: a < b,

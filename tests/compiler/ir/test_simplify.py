@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from farbench_compiler.ir.dtypes import dtype
 from farbench_compiler.ir.expr import (
-    BOOL,
     Binary,
     Compare,
     Expr,
@@ -149,7 +149,7 @@ def test_fused_symbolic_loop_splits_again() -> None:
 
 
 def test_narrow_arithmetic_that_may_wrap_is_left_alone() -> None:
-    a = Var("a", BOOL.__class__("int", 8))
+    a = Var("a", dtype("int8"))
     assert not prove(a + 1 > a)
     assert prove(a + 1 > a, {a: Interval(0, 100)})
 

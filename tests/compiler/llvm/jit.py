@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import ctypes
+import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Protocol
 
-import llvmlite.binding as llvm
 import numpy as np
+from numpy.typing import NDArray
 
 from farbench_compiler import passes
 from farbench_compiler.ir.stmt import LoopFunction
 from farbench_compiler.llvm import Emitted, emit, symbol_of
 from farbench_compiler.target import Target
+from farbench_compiler.toolchain import link_shared
 
+Array = NDArray[Any]
 _BODY = ctypes.CFUNCTYPE(
     ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_int64, ctypes.c_int64
 )
@@ -39,7 +44,7 @@ class Runtime:
     """Splits parallel loops in two halves; hands out `allowance` blocks of workspace at most."""
 
     allowance: int = 1 << 30
-    held: dict[int, np.ndarray] = field(default_factory=dict)
+    held: dict[int, Array] = field(default_factory=dict)
     spans: list[tuple[int, int]] = field(default_factory=list)
 
     def parallel_for(self, ctx: int, body: Callable[..., int], closure: int, begin: int,
@@ -64,7 +69,7 @@ class Runtime:
         del self.held[address]
 
 
-def aligned(array: np.ndarray) -> np.ndarray:
+def aligned(array: Array) -> Array:
     """Copy an array to memory aligned as arguments must be."""
     raw = np.empty(array.nbytes + 64, np.uint8)
     start = -raw.ctypes.data % 64
@@ -75,19 +80,36 @@ def aligned(array: np.ndarray) -> np.ndarray:
 
 @contextmanager
 def loaded(emitted: Emitted, name: str) -> Iterator[int]:
-    """Give the address of a function while its object is in memory."""
-    llvm.initialize_native_target()
-    llvm.initialize_native_asmprinter()
-    machine = llvm.Target.from_default_triple().create_target_machine()
-    with llvm.create_mcjit_compiler(llvm.parse_assembly(""), machine) as engine:
-        engine.add_object_file(llvm.ObjectFileRef.from_data(emitted.object))
-        engine.finalize_object()
-        yield engine.get_function_address(symbol_of(name))
+    """Give the address of a function while its library is loaded."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "kernel.so")
+        path.write_bytes(link_shared((emitted.object,), emitted.target))
+        library = ctypes.CDLL(str(path))
+        address = ctypes.cast(library[symbol_of(name)], ctypes.c_void_p).value
+        assert address is not None
+        yield address
+
+
+class Run(Protocol):
+    """Compile a lowered function and call it on aligned arrays; gives its status."""
+
+    def __call__(
+        self, fn: LoopFunction, buffers: Sequence[Array], scalars: Sequence[int] = ()
+    ) -> int:
+        """Run it."""
+
+
+@dataclass(frozen=True)
+class Machine:
+    """Where functions run; `subnormals` tells that float32 vectors keep subnormal numbers."""
+
+    run: Run
+    subnormals: bool = True
 
 
 def run(
     fn: LoopFunction,
-    buffers: Sequence[np.ndarray],
+    buffers: Sequence[Array],
     scalars: Sequence[int] = (),
     target: str = "native",
     runtime: Runtime | None = None,
@@ -101,7 +123,7 @@ def run(
 def call(
     emitted: Emitted,
     name: str,
-    buffers: Sequence[np.ndarray],
+    buffers: Sequence[Array],
     scalars: Sequence[int] = (),
     runtime: Runtime | None = None,
 ) -> int:
