@@ -20,6 +20,7 @@ class Lease:
         self.queued_s = granted.queued_s
         self.ended = ""
         self.on_end: Callable[[LeaseLost], None] | None = None
+        self.close_session: Callable[[], None] = self.release
         self._release = release
         self._released = False
 

@@ -56,6 +56,7 @@ class Session:
         self._closed = False
         if lease is not None:
             lease.on_end = line.end
+            lease.close_session = self.close
 
     @classmethod
     def open(cls: type[S], line: Line, ask: m.SessionOpen, lease: Lease | None = None) -> S:

@@ -160,9 +160,9 @@ class Tracker:
     # --- end ---
 
     def close(self) -> None:
-        """Give back every lease and let go of the connections."""
+        """Close every session that is still open, and let go of the connection."""
         for lease in self._keeper.held():
-            lease.release()
+            lease.close_session()
         self._closed = True
         self._keeper.close()
         self._client.close()

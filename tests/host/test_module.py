@@ -1,0 +1,95 @@
+"""Libraries in this process: calls, timings, and arguments that need a copy."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import farbench as fb
+from farbench import errors, nd
+from farbench_rpc.manifest import ArgumentError, ManifestError
+
+pytestmark = pytest.mark.linux
+
+
+@pytest.fixture
+def module(library_of: Callable[[str], Path]) -> fb.Module:
+    return fb.load_module(library_of("native"))
+
+
+def test_it_knows_its_entries(module: fb.Module) -> None:
+    assert module.entry_name == "nothing"
+    assert "add" in module.entries
+    assert module.signature == "nothing()"
+    module()
+
+
+def test_n10_arrays_are_used_in_place_or_copied_there_and_back(module: fb.Module) -> None:
+    a, b = nd.array(np.arange(8, dtype=np.int32)), nd.array(np.ones(8, dtype=np.int32))
+    c = nd.empty(8, "int32")
+    module["add"](a, b, c)
+    assert c.numpy().tolist() == list(range(1, 9))
+    # A slice that is neither aligned nor contiguous.
+    out = np.zeros(17, dtype=np.int32)[1::2]
+    module["add"](np.arange(16, dtype=np.int32)[::2], b, out)
+    assert out.tolist() == [1, 3, 5, 7, 9, 11, 13, 15]
+
+
+def test_a_read_only_output_is_refused(module: fb.Module) -> None:
+    ones = np.ones(3, dtype=np.int32)
+    for out in (np.zeros(3, dtype=np.int32), np.zeros(7, dtype=np.int32)[1:4]):
+        out.flags.writeable = False
+        with pytest.raises(ArgumentError, match="writable"):
+            module["add"](ones, ones, out)
+
+
+def test_a_kernel_that_fails_is_an_error(module: fb.Module) -> None:
+    with pytest.raises(errors.KernelError, match="does not want to"):
+        module["fail"]()
+
+
+def test_it_is_timed_by_the_same_loop(module: fb.Module) -> None:
+    seen: list[int] = []
+    found = module.time_evaluator(
+        "nothing", number=5, repeat=10, on_sample=lambda s: seen.append(s.k)
+    )()
+    assert len(seen) == len(found.samples) == 10
+    assert found.device == "this process"
+    assert "in_process" in found.flags
+    assert found.timer.resolution_ns > 0
+
+
+def test_an_array_of_a_session_is_refused(
+    module: fb.Module, library_of: Callable[[str], Path]
+) -> None:
+    with fb.local() as session:
+        there = nd.empty(3, "int32", session.cpu())
+        with pytest.raises(errors.UsageError, match="lives on a session"):
+            module["add"](there, there, there)
+
+
+def test_a_library_of_another_machine_is_refused(library_of: Callable[[str], Path]) -> None:
+    foreign = fb.load_module(library_of("aarch64"))
+    with pytest.raises(errors.LoadRefused, match="aarch64"):
+        foreign()
+
+
+def test_what_is_no_library_is_refused(tmp_path: Path) -> None:
+    text = tmp_path / "text.so"
+    text.write_text("hello")
+    with pytest.raises(ManifestError, match="not an ELF"):
+        fb.load_module(text)
+    with pytest.raises(errors.UsageError, match="no library"):
+        fb.load_module(tmp_path / "none.so")
+
+
+def test_it_is_exported_as_it_is(module: fb.Module, tmp_path: Path) -> None:
+    module.export_library(tmp_path / "copy.so")
+    assert fb.load_module(tmp_path / "copy.so").entries == module.entries
+    with pytest.raises(errors.UsageError, match="no folder"):
+        module.export_library(tmp_path / "none" / "copy.so")
+    with pytest.raises(errors.UsageError, match="source"):
+        module.get_source()
