@@ -5,7 +5,7 @@
 """
 
 from farbench_compiler.errors import ScheduleError
-from farbench_compiler.ir.expr import Expr, Var
+from farbench_compiler.ir.expr import Expr, IntImm, Var
 from farbench_compiler.te.axis import IterVar, Range, reduce_axis
 from farbench_compiler.te.compute import (
     compute,
@@ -71,7 +71,7 @@ from farbench_compiler.te.stage import Stage
 from farbench_compiler.te.tensor import Tensor, TensorSlice
 
 __all__ = [
-    "ComputeOp", "Expr", "IterVar", "Operation", "PlaceholderOp", "Range", "Schedule",
+    "ComputeOp", "Expr", "IntImm", "IterVar", "Operation", "PlaceholderOp", "Range", "Schedule",
     "ScheduleError", "Stage", "Tensor", "TensorSlice", "Var", "abs", "all", "any", "ceil", "clz",
     "comm_reducer", "compute", "compute_all", "const", "cos", "cosh", "create_schedule", "div",
     "erf", "exp", "exp2", "floor", "floordiv", "floormod", "fma", "if_then_else", "indexdiv",

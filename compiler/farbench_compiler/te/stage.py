@@ -161,9 +161,15 @@ class Stage:
         """Compute what one step of the loop `scope` of `parent` reads, inside that loop."""
         self._placeable("compute_at")
         if parent is self or parent.schedule is not self.schedule:
-            raise self._error("compute_at", scope, f"of {parent.name} is no place for this stage")
+            raise ScheduleError(
+                f"compute_at: stage {self.name} can be attached to another stage of its schedule "
+                f"alone, not to {parent.name}"
+            )
         if isinstance(parent.attach, Inline):
-            raise self._error("compute_at", scope, f"has no loop: {parent.name} is inlined")
+            raise ScheduleError(
+                f"compute_at: stage {self.name} cannot be attached to axis {scope.name} of stage "
+                f"{parent.name}, which is inlined and has no loops"
+            )
         parent._leaf("compute_at", scope)
         self.attach = At(parent, scope)
 

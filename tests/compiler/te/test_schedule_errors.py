@@ -1,0 +1,210 @@
+"""Schedules that are not legal say which primitive, which axis, why and what to try."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import pytest
+
+from farbench_compiler import te
+from farbench_compiler.errors import LoweringError
+from farbench_compiler.lower import lower
+
+
+@dataclass(frozen=True)
+class Case:
+    """B = A + 1, C = sum of B over k, scheduled."""
+
+    a: te.Tensor
+    b: te.Tensor
+    c: te.Tensor
+    k: te.IterVar
+    sch: te.Schedule
+
+    @property
+    def i(self) -> te.IterVar:
+        return self.c.op.axis[0]
+
+    @property
+    def j(self) -> te.IterVar:
+        return self.c.op.axis[1]
+
+    def lower(self) -> None:
+        lower(self.sch, [self.a, self.c])
+
+
+@pytest.fixture
+def case() -> Case:
+    n = te.var("n")
+    a = te.placeholder((8, n), name="A")
+    b = te.compute((8, n), lambda i, j: a[i, j] + 1.0, name="B")
+    k = te.reduce_axis((0, n), name="k")
+    c = te.compute((8, n), lambda i, j: te.sum(b[i, k], axis=k), name="C")
+    return Case(a, b, c, k, te.create_schedule(c.op))
+
+
+def _twice(case: Case) -> None:
+    case.sch[case.c].split(case.i, factor=2)
+    case.sch[case.c].split(case.i, factor=2)
+
+
+def _two_kinds(case: Case) -> None:
+    case.sch[case.c].parallel(case.i)
+    case.sch[case.c].unroll(case.i)
+
+
+def _fused(case: Case) -> None:
+    case.sch[case.c].fuse(case.i, case.j)
+    case.sch[case.c].vectorize(case.j)
+
+
+def _inlined_with_loops(case: Case) -> None:
+    case.sch[case.b].split(case.b.op.axis[0], factor=2)
+    case.sch[case.b].compute_inline()
+
+
+def _into_inlined(case: Case) -> None:
+    case.sch[case.b].compute_inline()
+    case.sch[case.b].compute_at(case.sch[case.b], case.b.op.axis[0])
+
+
+def _late_cache(case: Case) -> None:
+    case.sch[case.c].split(case.i, factor=2)
+    case.sch.cache_write(case.c, "local")
+
+
+def _symbolic_vector(case: Case) -> None:
+    case.sch[case.c].vectorize(case.j)
+    case.lower()
+
+
+def _stale_attachment(case: Case) -> None:
+    case.sch[case.b].compute_at(case.sch[case.c], case.i)
+    case.sch[case.c].split(case.i, factor=2)
+    case.lower()
+
+
+def _vectorized_attachment(case: Case) -> None:
+    case.sch[case.b].compute_at(case.sch[case.c], case.i)
+    case.sch[case.c].vectorize(case.i)
+    case.lower()
+
+
+def _local_of_symbolic_size(case: Case) -> None:
+    cached = case.sch.cache_write(case.c, "local")
+    case.sch[cached].compute_at(case.sch[case.c], case.i)
+    case.lower()
+
+
+ILLEGAL: dict[str, tuple[Callable[[Case], object], str]] = {
+    "foreign axis": (
+        lambda c: c.sch[c.c].split(c.b.op.axis[0], factor=2),
+        "split: axis i of stage C is no loop of this stage; its loops are i, j, k",
+    ),
+    "split twice": (_twice, "split: axis i of stage C was split into i.outer and i.inner; use"),
+    "fused": (_fused, "vectorize: axis j of stage C was fused into i.j.fused; use that"),
+    "factor and nparts": (
+        lambda c: c.sch[c.c].split(c.i, factor=2, nparts=2),
+        "split: axis i of stage C give factor or nparts",
+    ),
+    "factor 0": (lambda c: c.sch[c.c].split(c.i, factor=0), "cannot have 0 steps"),
+    "fuse apart": (
+        lambda c: c.sch[c.c].fuse(c.j, c.i),
+        "fuse: axis i of stage C does not follow j directly; reorder the loops first",
+    ),
+    "fuse kinds": (lambda c: c.sch[c.c].fuse(c.j, c.k), "not both data or both reduce axes"),
+    "reorder twice": (lambda c: c.sch[c.c].reorder(c.i, c.i), "axis i of stage C is given twice"),
+    "parallel reduction": (
+        lambda c: c.sch[c.c].parallel(c.k),
+        "parallel: axis k of stage C is a reduce axis",
+    ),
+    "vectorized reduction": (
+        lambda c: c.sch[c.c].vectorize(c.k),
+        "vectorize: axis k of stage C is a reduce axis",
+    ),
+    "two kinds": (
+        _two_kinds,
+        "unroll: axis i of stage C is parallel already",
+    ),
+    "output placed": (
+        lambda c: c.sch[c.c].compute_at(c.sch[c.b], c.b.op.axis[0]),
+        "compute_at: stage C is an output",
+    ),
+    "placeholder placed": (
+        lambda c: c.sch[c.a].compute_at(c.sch[c.c], c.i),
+        "compute_at: A is a placeholder",
+    ),
+    "placeholder split": (lambda c: c.sch[c.a].split(c.i, factor=2), "split: A is not computed"),
+    "output inlined": (lambda c: c.sch[c.c].compute_inline(), "compute_inline: stage C is an out"),
+    "inlined with loops": (_inlined_with_loops, "stage B has scheduled loops"),
+    "attached to itself": (_into_inlined, "compute_at: stage B can be attached to another stage"),
+    "late cache": (_late_cache, "cache_write: the loops of stage C were changed already"),
+    "cache of a placeholder": (
+        lambda c: c.sch.cache_write(c.a, "local"),
+        "cache_write: A is not computed",
+    ),
+    "cache nobody reads": (
+        lambda c: c.sch.cache_read(c.a, "global", [c.c]),
+        "cache_read: stage C does not read A",
+    ),
+    "foreign tensor": (
+        lambda c: c.sch[te.placeholder((1,), name="X")],
+        "X is not part of this schedule",
+    ),
+    "symbolic vector": (
+        _symbolic_vector,
+        "vectorize: axis j of stage C has no constant extent; split it by a constant factor",
+    ),
+    "stale attachment": (
+        _stale_attachment,
+        "compute_at: stage B is attached to axis i of stage C, which was split into i.outer",
+    ),
+    "vectorized attachment": (_vectorized_attachment, "which is vectorized; attach to a loop"),
+    "symbolic local": (_local_of_symbolic_size, "stage C.local cannot be local: its size is not"),
+}
+
+
+@pytest.mark.parametrize("name", ILLEGAL)
+def test_an_illegal_schedule_says_why(case: Case, name: str) -> None:
+    act, words = ILLEGAL[name]
+    with pytest.raises(te.ScheduleError) as caught:
+        act(case)
+    assert words in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+def test_a_reader_outside_the_loop_is_named() -> None:
+    a = te.placeholder((8,), name="A")
+    b = te.compute((8,), lambda i: a[i] + 1.0, name="B")
+    c = te.compute((8,), lambda i: b[i] * 2.0, name="C")
+    d = te.compute((8,), lambda i: c[i] + b[i], name="D")
+    sch = te.create_schedule(d.op)
+    sch[b].compute_at(sch[d], d.op.axis[0])
+    with pytest.raises(te.ScheduleError, match="stage C reads it outside; attach further out"):
+        lower(sch, [a, d])
+
+
+def test_a_reduction_cannot_be_inlined() -> None:
+    a = te.placeholder((8, 8), name="A")
+    k = te.reduce_axis((0, 8), name="k")
+    b = te.compute((8,), lambda i: te.sum(a[i, k], axis=k), name="B")
+    c = te.compute((8,), lambda i: b[i] * 2.0, name="C")
+    sch = te.create_schedule(c.op)
+    with pytest.raises(te.ScheduleError, match="stage B reduces over k; use compute_at"):
+        sch[b].compute_inline()
+
+
+def test_arguments_that_do_not_fit_are_named(case: Case) -> None:
+    with pytest.raises(LoweringError, match="A is read by B but is not among the arguments"):
+        lower(case.sch, [case.c])
+    with pytest.raises(LoweringError, match="output C is not among the arguments"):
+        lower(case.sch, [case.a])
+    with pytest.raises(LoweringError, match="argument 2, C, is given twice"):
+        lower(case.sch, [case.a, case.c, case.c])
+    m = te.var("m")
+    d = te.compute((8,), lambda i: case.a[i, 0] * m, name="D")
+    with pytest.raises(LoweringError, match="m is neither a dimension of an argument nor"):
+        lower(te.create_schedule(d.op), [case.a, d])
+    fn = lower(te.create_schedule(d.op), [case.a, d, m])
+    assert [v.name for v in fn.scalars] == ["n", "m"]
