@@ -190,9 +190,9 @@ class DeviceCore:
         return self._serving.session.pollable() if self._serving is not None else None
 
     @property
-    def worker_is_asked(self) -> bool:
-        """Tell whether the worker owes an answer."""
-        return self._serving is not None and self._serving.session.is_asking
+    def worker_is_calling(self) -> bool:
+        """Tell whether the worker was given one call, which may be short."""
+        return self._serving is not None and self._serving.session.is_calling
 
     def next_wake(self) -> float:
         """Say in how many seconds `tick` must be called, at most a minute."""

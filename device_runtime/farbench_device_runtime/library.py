@@ -11,14 +11,18 @@ from __future__ import annotations
 
 import ctypes
 import os
+import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
 from farbench_rpc.errors import InvalidArgument, KernelError, LoadRefused, NotFound, OutOfMemory
 from farbench_rpc.manifest import (
     DTYPES,
+    MAGIC,
+    SYMBOL,
     ArrayFacts,
     Entry,
     Machine,
@@ -27,8 +31,9 @@ from farbench_rpc.manifest import (
     TensorArg,
     check_loadable,
     read_elf,
-    read_manifest,
     signature,
+    symbol_bytes,
+    unpack,
 )
 
 _I32, _I64, _U64 = ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64
@@ -73,10 +78,14 @@ class EntryPoint:
 
 
 class Library:
-    """A loaded library: its manifest, its entries and its runtime. It is never unloaded."""
+    """A loaded library: its manifest, its entries and its runtime. It is never unloaded.
 
-    def __init__(self, path: str, manifest: Manifest, handle: ctypes.CDLL) -> None:
+    `encoded` is the manifest as the library carries it.
+    """
+
+    def __init__(self, path: str, manifest: Manifest, encoded: bytes, handle: ctypes.CDLL) -> None:
         self.path = path
+        self.encoded = encoded
         self.manifest = manifest
         self._handle = handle
         self._entries: dict[str, EntryPoint] = {}
@@ -86,9 +95,7 @@ class Library:
         """Load a library; LoadRefused says why it does not fit `machine` (None: not checked)."""
         where = os.fspath(path)
         try:
-            manifest = read_manifest(where)
-            if machine is not None:
-                check_loadable(read_elf(where), manifest, machine)
+            manifest, encoded = _check(Path(where).read_bytes(), machine)
         except ManifestError as cause:
             raise LoadRefused(f"cannot load the library: {cause}") from cause
         except OSError as cause:
@@ -97,7 +104,7 @@ class Library:
             handle = ctypes.CDLL(where, mode=os.RTLD_NOW | os.RTLD_LOCAL)
         except OSError as cause:
             raise LoadRefused(f"the loader refused the library: {cause}") from cause
-        return cls(where, manifest, handle)
+        return cls(where, manifest, encoded, handle)
 
     def entry(self, name: str) -> EntryPoint:
         """Find an entry; NotFound lists those that exist."""
@@ -137,6 +144,21 @@ class Library:
         except AttributeError as cause:
             raise LoadRefused(f"the library lacks {symbol}, which its manifest names") from cause
         return int(pointer or 0)
+
+
+def _check(data: bytes, machine: Machine | None) -> tuple[Manifest, bytes]:
+    """Read the manifest and hold file and manifest against the machine; gives both its forms."""
+    packed = symbol_bytes(data, SYMBOL)
+    if packed is None:
+        raise ManifestError(
+            f"it carries no manifest (no symbol {SYMBOL}); was it built by farbench?"
+        )
+    manifest = unpack(packed)
+    if machine is not None:
+        check_loadable(read_elf(data), manifest, machine)
+    (length,) = struct.unpack_from("<Q", packed, len(MAGIC))
+    start = len(MAGIC) + 8
+    return manifest, packed[start : start + length]
 
 
 class Context:

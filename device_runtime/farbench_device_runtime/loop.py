@@ -50,8 +50,8 @@ class Loop:
             os.read(self._wake, 64)
         if worker is not None and worker in ready:
             self.core.worker_spoke()
-        self._serve_clients()
-        self._await_short_call()
+        if self._clients_wait(ready):
+            self._serve_clients()
         if self._zygote in ready:
             self.core.zygote_spoke()
         if self.registration is not None:
@@ -59,18 +59,26 @@ class Loop:
             self.registration.tick()
         self.core.tick()
 
+    def _clients_wait(self, ready: dict[Pollable, int]) -> bool:
+        """Tell whether the endpoint has something to do: messages, ended peers, a backlog."""
+        if any(item in ready for item in self.endpoint.pollables):
+            return True
+        return self.endpoint.patience_ms(LONGEST_MS) < LONGEST_MS
+
     def _serve_clients(self) -> None:
         for _ in range(_IN_A_ROW):
             incoming = self.endpoint.receive()
             if incoming is None:
                 break
             self.core.handle(incoming)
+            if self.core.worker_is_calling:
+                self._await_short_call()
         for peer in self.endpoint.take_gone():
             self.core.peer_gone(peer)
 
     def _await_short_call(self) -> None:
         """Give the worker a moment to answer: a short call then costs one wait less."""
-        worker = self.core.pollable() if self.core.worker_is_asked else None
+        worker = self.core.pollable()
         if worker is not None and select.select((worker,), (), (), SHORT_S)[0]:
             self.core.worker_spoke()
 

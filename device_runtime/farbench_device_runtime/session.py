@@ -17,7 +17,15 @@ from pathlib import Path
 from typing import Any
 
 from farbench_device_runtime.exits import Exit, Intent, classify
-from farbench_device_runtime.jobs import WORKER_WAIT_S, GetJob, Job, MeasureJob, Started, StartJob
+from farbench_device_runtime.jobs import (
+    WORKER_WAIT_S,
+    CallJob,
+    GetJob,
+    Job,
+    MeasureJob,
+    Started,
+    StartJob,
+)
 from farbench_device_runtime.output import last_line
 from farbench_device_runtime.pipe import PipeClosed, PipeDamaged
 from farbench_device_runtime.settings import Settings
@@ -142,9 +150,10 @@ class Session:
                     self._waiting_bytes = 0
 
     @property
-    def is_asking(self) -> bool:
-        """Tell whether the worker has not answered yet."""
-        return self._run is not None and bool(self._run.pending)
+    def is_calling(self) -> bool:
+        """Tell whether the worker owes the answer to one call, and nothing else."""
+        run = self._run
+        return run is not None and len(run.pending) == 1 and type(run.pending[0]) is CallJob
 
     def pollable(self) -> int | None:
         """Give the worker's descriptor to poll; None while there is no worker to hear."""
@@ -192,6 +201,8 @@ class Session:
                 if message is None:
                     break
                 self._answered(run, message)
+                if not run.pending:
+                    break
             except PipeClosed:
                 # The zygote tells how it ended, unless it only closed its end.
                 run.ending = True

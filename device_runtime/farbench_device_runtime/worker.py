@@ -29,7 +29,7 @@ from farbench_device_runtime.pipe import Pipe, PipeClosed
 from farbench_device_runtime.settings import usable_cores
 from farbench_device_runtime.staging import Window
 from farbench_rpc.errors import InvalidArgument, LoadRefused, NotFound, RpcError
-from farbench_rpc.manifest import ArgumentError, ArrayFacts, Machine, bind, encode
+from farbench_rpc.manifest import ArgumentError, ArrayFacts, Machine, bind
 
 FAILED = 120
 """Exit status of a worker that could not even begin."""
@@ -106,14 +106,14 @@ class Worker:
     def load(self, handle: int, path: str) -> list[Any]:
         """Load a library after checking that it fits; the first one makes the context."""
         library = Library.load(path, self.machine)
+        size = len(library.encoded)
+        if size > MAX_MANIFEST:
+            raise LoadRefused(f"the manifest has {size} bytes, at most {MAX_MANIFEST}")
         if self.context is None:
             cores = self.start.cores or usable_cores()
             self.context = library.context(len(cores), self.start.cores)
         self.modules[handle] = _Module(library)
-        said = encode(library.manifest)
-        if len(said) > MAX_MANIFEST:
-            raise LoadRefused(f"the manifest has {len(said)} bytes, at most {MAX_MANIFEST}")
-        return ["ok", said]
+        return ["ok", library.encoded]
 
     def alloc(self, handle: int, dtype: str, shape: list[int]) -> list[Any]:
         """Make an array."""
