@@ -133,9 +133,15 @@ def compile_annotation(hint: Any) -> Codec:
 
 
 def _sequence(item: Codec) -> Codec:
+    takes_ints = int in item.wire
+
     def each(values: Any, minor: int, convert: Convert) -> list[Any]:
         if len(values) > MAX_ITEMS:
             raise Mismatch(f"has {len(values)} items, the limit is {MAX_ITEMS}")
+        # Arguments of a call are mostly whole numbers, which are checked all at once.
+        whole = takes_ints and set(map(type, values)) == {int}
+        if whole and min(values) >= INT64_MIN and max(values) <= INT64_MAX:
+            return list(values)
         out: list[Any] = []
         try:
             for value in values:
@@ -254,7 +260,7 @@ def _fields(cls: type[Any]) -> list[_Field]:
     for f in dataclasses.fields(cls):
         codec = compile_annotation(hints[f.name])
         if f.name.endswith("_s") and hints[f.name] is float:
-            codec = dataclasses.replace(codec, read=_read_seconds, write=_write_seconds)
+            codec = dataclasses.replace(codec, read=_seconds, write=_seconds)
         required = f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
         since = int(f.metadata.get("since", 0))
         if since and required:
@@ -263,19 +269,11 @@ def _fields(cls: type[Any]) -> list[_Field]:
     return found
 
 
-def _read_seconds(value: Any, minor: int) -> float:
-    return _finite(_read_float(value, minor))
-
-
-def _write_seconds(value: Any, minor: int) -> float:
-    return _finite(_write_float(value, minor))
-
-
-def _finite(seconds: float) -> float:
+def _seconds(value: Any, minor: int) -> float:
     # A deadline of NaN never passes and one of infinity never comes; no wait may be endless.
-    if math.isfinite(seconds):
-        return seconds
-    raise Mismatch("must be a finite number of seconds")
+    if isinstance(value, (float, int)) and type(value) is not bool and math.isfinite(value):
+        return float(value)
+    raise Mismatch("must be a finite number of seconds", value)
 
 
 def compile_class(cls: type[Any]) -> Codec:

@@ -127,6 +127,14 @@ def serve() -> Iterator[Serve]:
         yield start
 
 
+@pytest.fixture
+def dead_port() -> Iterator[int]:
+    """Give a port of 127.0.0.1 that is taken, but where nothing listens."""
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        yield int(taken.getsockname()[1])
+
+
 @pytest.fixture(params=PLACES)
 def place(request: pytest.FixtureRequest) -> str:
     """Every transport, and every way to name this machine."""

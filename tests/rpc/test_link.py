@@ -90,12 +90,9 @@ def test_goes_down_and_comes_up_again(serve: Serve) -> None:
     link.close()
 
 
-def test_keeps_dialling_with_growing_pauses(serve: Serve) -> None:
-    served = serve("127.0.0.1:0")
-    address = str(served.address)
-    served.close()
+def test_keeps_dialling_with_growing_pauses(dead_port: int) -> None:
     now = 100.0
-    link = Link.to(address, "device")
+    link = Link.to(f"127.0.0.1:{dead_port}", "device")
     link._clock = lambda: now
     link._next_dial = now
     pauses: list[int] = []

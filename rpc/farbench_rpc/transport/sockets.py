@@ -16,6 +16,13 @@ import zmq
 from farbench_rpc import limits
 from farbench_rpc.transport.base import Buffer, Frames, size_of
 
+# Plain numbers: a flag of zmq is an enum, whose `|` and `&` cost more than the call they are for.
+NOBLOCK = int(zmq.NOBLOCK)
+_MORE = int(zmq.NOBLOCK | zmq.SNDMORE)
+_RCVMORE = int(zmq.RCVMORE)
+_EVENTS = int(zmq.EVENTS)
+_POLLIN = int(zmq.POLLIN)
+
 _COPY_BELOW = 64 * 1024
 _names = itertools.count(1)
 
@@ -89,21 +96,25 @@ def send_all(sock: zmq.Socket[bytes], frames: Frames) -> None:
     """
     last = len(frames) - 1
     for i, frame in enumerate(frames):
-        flags = zmq.NOBLOCK | zmq.SNDMORE if i < last else zmq.NOBLOCK
-        sock.send(frame, flags, copy=size_of(frame) < _COPY_BELOW)
+        sock.send(frame, _MORE if i < last else NOBLOCK, copy=size_of(frame) < _COPY_BELOW)
 
 
 def receive_rest(sock: zmq.Socket[bytes], frames: list[Buffer], max_bytes: int) -> bool:
     """Append the payload frames of the message begun; False if it broke a cap and was dropped."""
     total = 0
     fits = True
-    while sock.getsockopt(zmq.RCVMORE):
-        frame = sock.recv(zmq.NOBLOCK, copy=False)
+    while sock.getsockopt(_RCVMORE):
+        frame = sock.recv(NOBLOCK, copy=False)
         total += len(frame)
         fits = fits and len(frames) <= limits.MAX_FRAMES and total <= max_bytes
         if fits:
             frames.append(frame.buffer)
     return fits
+
+
+def has_input(sock: zmq.Socket[bytes]) -> bool:
+    """Tell whether a message can be received; much cheaper than to try in vain."""
+    return bool(int(sock.getsockopt(_EVENTS)) & _POLLIN)
 
 
 class Monitor:
@@ -119,16 +130,16 @@ class Monitor:
 
     def pending(self) -> bool:
         """Tell cheaply whether `next` has something."""
-        return bool(int(self.socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN)
+        return has_input(self.socket)
 
     def next(self) -> tuple[int, int] | None:
         """Give (event, value), None if nothing happened; the value is a descriptor or a code."""
         try:
-            head = self.socket.recv(zmq.NOBLOCK)
+            head = self.socket.recv(NOBLOCK)
         except zmq.Again:
             return None
-        while self.socket.getsockopt(zmq.RCVMORE):
-            self.socket.recv(zmq.NOBLOCK)
+        while self.socket.getsockopt(_RCVMORE):
+            self.socket.recv(NOBLOCK)
         event, value = struct.unpack("=Hi", head)
         return int(event), int(value)
 

@@ -21,6 +21,7 @@ from farbench_rpc.transport.base import Bell, Buffer, Dial, Frames, Pollable
 from farbench_rpc.transport.resolve import resolve, why_refused
 from farbench_rpc.transport.sockets import (
     EVENT_HANDSHAKE_FAILED,
+    NOBLOCK,
     Monitor,
     SocketSettings,
     make_socket,
@@ -89,7 +90,7 @@ class ZmqChannel:
     def receive(self) -> list[Buffer] | None:
         """Give the next message, None if there is none; ConnectError when it is over."""
         try:
-            frames: list[Buffer] = [self._sock.recv(zmq.NOBLOCK)]
+            frames: list[Buffer] = [self._sock.recv(NOBLOCK)]
         except zmq.Again:
             if self._monitor.pending():
                 self._watch()

@@ -19,9 +19,11 @@ from farbench_rpc.transport.base import Arrival, Buffer, Frames, Pollable, Sent
 from farbench_rpc.transport.resolve import resolve_to_bind
 from farbench_rpc.transport.sockets import (
     EVENT_HANDSHAKE_FAILED,
+    NOBLOCK,
     Monitor,
     SocketSettings,
     bound_port,
+    has_input,
     make_socket,
     receive_rest,
     send_all,
@@ -40,6 +42,7 @@ class ZmqListener:
         self._peer_of: dict[int, bytes] = {}  # by descriptor of the connection
         self._origin: dict[bytes, tuple[int, str]] = {}
         self._gone: list[bytes] = []
+        self._served = False
 
     @classmethod
     def bind(
@@ -76,17 +79,20 @@ class ZmqListener:
     def receive(self) -> Arrival | None:
         """Give the next message of any peer, None if there is none."""
         while True:
-            try:
-                peer = self._sock.recv(zmq.NOBLOCK)
-            except zmq.Again:
-                if self._monitor.pending():
-                    self._watch()
+            # After a message there is mostly none: asking is cheaper than to try in vain. What
+            # only the monitor knows makes the next poll return at once, and the try below fail.
+            if self._served and not has_input(self._sock):
+                self._served = False
                 return None
-            if not self._sock.getsockopt(zmq.RCVMORE):
-                continue
+            try:
+                peer = self._sock.recv(NOBLOCK)
+            except zmq.Again:
+                self._watch()
+                return None
+            self._served = True
             frames: list[Buffer]
             if peer in self._origin:
-                frames = [self._sock.recv(zmq.NOBLOCK)]
+                frames = [self._sock.recv(NOBLOCK)]
             else:
                 frames = [self._first_frame(peer)]
             if receive_rest(self._sock, frames, limits.MAX_MESSAGE):
@@ -120,7 +126,7 @@ class ZmqListener:
             self._sock.close()
 
     def _first_frame(self, peer: bytes) -> bytes:
-        frame = self._sock.recv(zmq.NOBLOCK, copy=False)
+        frame = self._sock.recv(NOBLOCK, copy=False)
         # The end of an older connection with this descriptor was announced before this frame
         # could be read, so it is taken out first; then the descriptor is this peer's.
         self._watch()

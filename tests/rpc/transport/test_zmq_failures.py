@@ -68,21 +68,14 @@ def connect(address: Address, timeout_s: float = 2.0) -> None:
     Client.connect(address, "client", timeout_s=timeout_s).close()
 
 
-def unused_port() -> int:
-    """Give a port that nothing listens on."""
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        return int(taken.getsockname()[1])
+def test_refused(dead_port: int) -> None:
+    with pytest.raises(ConnectError, match=f"127.0.0.1:{dead_port}: connection refused"):
+        connect(Address("127.0.0.1", dead_port))
 
 
-def test_refused() -> None:
-    port = unused_port()
-    with pytest.raises(ConnectError, match=f"127.0.0.1:{port}: connection refused"):
-        connect(Address("127.0.0.1", port))
-
-
-def test_refused_on_every_address_of_a_name() -> None:
+def test_refused_on_every_address_of_a_name(dead_port: int) -> None:
     with pytest.raises(ConnectError, match=r"localhost:\d+: .*connection refused"):
-        connect(Address("localhost", unused_port()))
+        connect(Address("localhost", dead_port))
 
 
 def test_unknown_name() -> None:
