@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass, field
 
+import pytest
 from hypothesis import settings as hypothesis_settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
@@ -433,3 +434,13 @@ FleetModel.TestCase.settings = hypothesis_settings(
     max_examples=120, stateful_step_count=40, deadline=None
 )
 TestFleet = FleetModel.TestCase
+
+
+class LongFleetModel(FleetModel):
+    """The same, played much longer."""
+
+
+LongFleetModel.TestCase.settings = hypothesis_settings(
+    max_examples=5000, stateful_step_count=80, deadline=None
+)
+TestFleetAtLength = pytest.mark.slow(LongFleetModel.TestCase)
