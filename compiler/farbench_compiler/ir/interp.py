@@ -2,8 +2,8 @@
 
 It says what the loop IR means. Expressions are turned into closures once and then run; scalar
 integers are Python ints wrapped to their width, floats numpy scalars, vectors numpy arrays.
-An index outside its buffer is an `InterpError`, as is a read of memory that was never written
-where `strict` is set.
+An index outside its buffer is an `InterpError`; allocated memory begins as junk, so that a read
+before the first write shows.
 """
 
 from __future__ import annotations

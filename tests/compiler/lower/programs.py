@@ -129,6 +129,7 @@ def strided(n: int, m: int, symbolic: bool) -> Program:
     return Program((x, w), z, ((n, m), (3, 3)), reference)
 
 
-PROGRAMS: Sequence[Callable[[int, int, bool], Program]] = (
+Make = Callable[[int, int, bool], Program]
+PROGRAMS: Sequence[Make] = (
     chain, stencil, matmul, packed, rows, strided,
 )  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -11,7 +13,15 @@ from farbench_compiler.ir.interp import run
 from farbench_compiler.ir.verify import verify
 from farbench_compiler.lower import lower
 from farbench_compiler.te.stage import Inline
-from tests.compiler.lower.programs import PROGRAMS, Program
+from tests.compiler.lower.programs import (
+    PROGRAMS,
+    Make,
+    Program,
+    chain,
+    matmul,
+    packed,
+    stencil,
+)
 
 FACTORS = st.sampled_from((1, 2, 3, 4, 7, 16))
 
@@ -84,9 +94,13 @@ def _schedule(draw: st.DrawFn, program: Program) -> te.Schedule:
 
 
 @st.composite
-def cases(draw: st.DrawFn) -> tuple[Program, te.Schedule, int]:
-    make = draw(st.sampled_from(PROGRAMS))
-    n, m = draw(st.integers(1, 9)), draw(st.integers(1, 9))
+def cases(
+    draw: st.DrawFn,
+    makes: Sequence[Make] = PROGRAMS,
+    sizes: st.SearchStrategy[int] = st.integers(1, 9),  # noqa: B008
+) -> tuple[Program, te.Schedule, int]:
+    make = draw(st.sampled_from(makes))
+    n, m = draw(sizes), draw(sizes)
     program = make(n, m, draw(st.booleans()))
     return program, _schedule(draw, program), draw(st.integers(0, 1000))
 
@@ -94,7 +108,17 @@ def cases(draw: st.DrawFn) -> tuple[Program, te.Schedule, int]:
 @settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(cases())
 def test_a_random_schedule_gives_what_numpy_gives(case: tuple[Program, te.Schedule, int]) -> None:
-    program, sch, seed = case
+    _check(*case)
+
+
+@settings(max_examples=60, deadline=None)
+@given(cases(makes=(chain, stencil, matmul, packed), sizes=st.sampled_from((0, 3))))
+def test_arrays_without_elements(case: tuple[Program, te.Schedule, int]) -> None:
+    _check(*case)
+
+
+def _check(program: Program, sch: te.Schedule, seed: int) -> None:
+    """Run a scheduled program and compare it with numpy."""
     fn = lower(sch, [*program.inputs, program.output])
     verify(fn, "lowered")
     rng = np.random.default_rng(seed)
