@@ -13,12 +13,14 @@ from farbench_compiler.ir.visit import substitute
 from farbench_compiler.lower.nest import Nest, build_nest
 from farbench_compiler.lower.placement import Placement
 from farbench_compiler.lower.region import Part, Span, clamp, span_of, union
-from farbench_compiler.lower.scope import Scope
+from farbench_compiler.lower.variables import Variables
 from farbench_compiler.te.stage import Stage
 from farbench_compiler.te.tensor import Tensor, reads
 
 
-def infer_bounds(placement: Placement, given: Container[Tensor], scope: Scope) -> dict[Stage, Nest]:
+def infer_bounds(
+    placement: Placement, given: Container[Tensor], variables: Variables
+) -> dict[Stage, Nest]:
     """Make the loops of all stages; tensors that are `given` by the caller are computed whole."""
     nests: dict[Stage, Nest] = {}
     for stage in reversed(placement.stages):
@@ -27,13 +29,13 @@ def infer_bounds(placement: Placement, given: Container[Tensor], scope: Scope) -
         if whole or not placement.readers(stage):
             region = tuple(Part(iv.domain.begin, iv.domain.extent) for iv in op.axis)
         else:
-            region = _needed(stage, placement, nests, scope)
-        nests[stage] = build_nest(stage, op, region, scope)
+            region = _needed(stage, placement, nests, variables)
+        nests[stage] = build_nest(stage, op, region, variables)
     return nests
 
 
 def _needed(
-    stage: Stage, placement: Placement, nests: dict[Stage, Nest], scope: Scope
+    stage: Stage, placement: Placement, nests: dict[Stage, Nest], variables: Variables
 ) -> tuple[Part, ...]:
     """Join what all readers read while the loops inside the stage's place run."""
     op = placement.ops[stage]
@@ -44,12 +46,12 @@ def _needed(
         for load in reads(*nest.op.body):
             if load.buffer in op.outputs:
                 for found, index in zip(spans, load.indices, strict=True):
-                    found.append(span_of(substitute(index, nest.values), fixed, scope))
+                    found.append(span_of(substitute(index, nest.values), fixed, variables))
     parts = []
     for found, axis in zip(spans, op.axis, strict=True):
         known = [span for span in found if span is not None]
-        joined = union(known, scope) if known and len(known) == len(found) else None
-        parts.append(clamp(joined, axis.domain.extent, scope))
+        joined = union(known, variables) if known and len(known) == len(found) else None
+        parts.append(clamp(joined, axis.domain.extent, variables))
     return tuple(parts)
 
 

@@ -11,7 +11,7 @@ from farbench_compiler.ir.visit import free_vars, map_children, substitute
 from farbench_compiler.lower.memory import Memory
 from farbench_compiler.lower.nest import Guard, Nest
 from farbench_compiler.lower.placement import Placement
-from farbench_compiler.lower.scope import Scope
+from farbench_compiler.lower.variables import Variables
 from farbench_compiler.te.reduction import Reduce
 from farbench_compiler.te.stage import Stage
 from farbench_compiler.te.tensor import Tensor
@@ -24,7 +24,7 @@ class Emitter:
     placement: Placement
     nests: Mapping[Stage, Nest]
     memory: Mapping[Tensor, Memory]
-    scope: Scope
+    variables: Variables
 
     def root(self) -> Stmt:
         """Write the whole function."""
@@ -106,12 +106,12 @@ class Emitter:
         for level in inner:
             var = nest.loops[level].var
             if var is not None:
-                fresh[var] = self.scope.add_loop(var.name, self.scope.extent(var))
+                fresh[var] = self.variables.add_loop(var.name, self.variables.extent(var))
         outer = set(nest.variables(nest.first_reduce - 1))
         for b in nest.bindings:
-            moving = {v for v in free_vars(b.value) if self.scope.is_loop(v)} - outer
+            moving = {v for v in free_vars(b.value) if self.variables.is_loop(v)} - outer
             if moving and moving <= fresh.keys():
-                fresh[b.var] = self.scope.add_loop(b.var.name, self.scope.extent(b.var))
+                fresh[b.var] = self.variables.add_loop(b.var.name, self.variables.extent(b.var))
         return fresh
 
     def _only_data(self, guard: Guard, nest: Nest, fresh: Mapping[Var, Var]) -> bool:

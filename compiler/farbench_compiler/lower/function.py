@@ -16,7 +16,7 @@ from farbench_compiler.lower.memory import Memory, argument, temporary
 from farbench_compiler.lower.nest import Nest
 from farbench_compiler.lower.partition import partition
 from farbench_compiler.lower.placement import Placement
-from farbench_compiler.lower.scope import Scope
+from farbench_compiler.lower.variables import Variables
 from farbench_compiler.te.operation import PlaceholderOp
 from farbench_compiler.te.schedule import Schedule
 from farbench_compiler.te.stage import Stage
@@ -35,11 +35,11 @@ def lower(sch: Schedule, args: Sequence[Arg], name: str = "main") -> LoopFunctio
     placement.check()
     _check_given(sch, placement, tensors)
     symbols = _symbols(tensors)
-    scope = Scope(symbols)
-    nests = infer_bounds(placement, set(tensors), scope)
+    variables = Variables(symbols)
+    nests = infer_bounds(placement, set(tensors), variables)
     memory = _memory(tensors, nests)
-    body = Emitter(placement, nests, memory, scope).root()
-    sizes = {size: scope.ranges[size] for size in symbols}
+    body = Emitter(placement, nests, memory, variables).root()
+    sizes = {size: variables.ranges[size] for size in symbols}
     body = simplify(partition(simplify(body, sizes), sizes), sizes)
     function = LoopFunction(name, tuple(_argument(a, memory) for a in args), symbols, body)
     _check_sizes(function, [a for a in args if isinstance(a, Var)])

@@ -15,7 +15,7 @@ from farbench_compiler.ir.expr import Binary, Compare, Expr, IntImm, Var, binary
 from farbench_compiler.ir.stmt import LoopKind
 from farbench_compiler.ir.visit import walk
 from farbench_compiler.lower.region import Part, constant
-from farbench_compiler.lower.scope import Scope
+from farbench_compiler.lower.variables import Variables
 from farbench_compiler.te.axis import IterVar
 from farbench_compiler.te.operation import ComputeOp
 from farbench_compiler.te.relation import Fuse, Split
@@ -84,9 +84,9 @@ class Nest:
         return None
 
 
-def build_nest(stage: Stage, op: ComputeOp, region: Sequence[Part], scope: Scope) -> Nest:
+def build_nest(stage: Stage, op: ComputeOp, region: Sequence[Part], variables: Variables) -> Nest:
     """Make the loops that compute a region of a stage's tensors."""
-    builder = _Builder(stage, op, tuple(region), scope)
+    builder = _Builder(stage, op, tuple(region), variables)
     nest = builder.build(bind=False)
     if any(_divides(guard.cond) for guard in nest.guards):
         # With the parts of a fused loop in variables of their own, guards on them are linear.
@@ -99,8 +99,10 @@ def _divides(cond: Expr) -> bool:
 
 
 class _Builder:
-    def __init__(self, stage: Stage, op: ComputeOp, region: tuple[Part, ...], scope: Scope) -> None:
-        self.stage, self.op, self.region, self.scope = stage, op, region, scope
+    def __init__(
+        self, stage: Stage, op: ComputeOp, region: tuple[Part, ...], variables: Variables
+    ) -> None:
+        self.stage, self.op, self.region, self.variables = stage, op, region, variables
         self.extents = self._extents()
         self.loops = self._loops()
         self.bindings: list[Binding] = []
@@ -114,7 +116,7 @@ class _Builder:
         for axis, part in zip(self.op.axis, self.region, strict=True):
             extents[axis] = part.extent
         for axis in self.op.reduce_axis:
-            extents[axis] = self.scope.simplify(axis.domain.extent)
+            extents[axis] = self.variables.simplify(axis.domain.extent)
         for relation in self.stage.relations:
             match relation:
                 case Split(parent, outer, inner):
@@ -124,7 +126,7 @@ class _Builder:
                     extents[outer] = other if by_factor else size
                     extents[inner] = size if by_factor else other
                 case Fuse(outer, inner, fused):
-                    extents[fused] = self.scope.simplify(extents[outer] * extents[inner])
+                    extents[fused] = self.variables.simplify(extents[outer] * extents[inner])
         return extents
 
     @staticmethod
@@ -134,13 +136,13 @@ class _Builder:
         return size if x is None or y is None else const(max(1, min(x, y)))
 
     def _ceildiv(self, whole: Expr, size: Expr) -> Expr:
-        return self.scope.simplify(binary("floordiv", whole + size - 1, size))
+        return self.variables.simplify(binary("floordiv", whole + size - 1, size))
 
     def _loops(self) -> tuple[Loop, ...]:
         made = []
         for axis in self.stage.leaf_iter_vars:
             extent = self.extents[axis]
-            var = None if constant(extent) == 1 else self.scope.add_loop(axis.name, extent)
+            var = None if constant(extent) == 1 else self.variables.add_loop(axis.name, extent)
             kind = self.stage.kinds.get(axis, "serial")
             if kind in _NEED_CONSTANT and constant(extent) is None:
                 raise ScheduleError(
@@ -160,7 +162,7 @@ class _Builder:
             match relation:
                 case Split(parent, outer, inner):
                     value = values[outer] * self.extents[inner] + values[inner]
-                    values[parent] = self.scope.simplify(value)
+                    values[parent] = self.variables.simplify(value)
                 case Fuse(outer, inner, fused):
                     width = self.extents[inner]
                     first = binary("floordiv", values[fused], width)
@@ -174,11 +176,11 @@ class _Builder:
         )  # fmt: skip
 
     def _bound(self, axis: IterVar, value: Expr, bind: bool) -> Expr:
-        value = self.scope.simplify(value)
+        value = self.variables.simplify(value)
         if not bind or not _divides(value):
             return value
         level = self._level(value)
-        var = self.scope.add_loop(axis.name, self.extents[axis])
+        var = self.variables.add_loop(axis.name, self.extents[axis])
         self.levels[var] = level
         self.bindings.append(Binding(var, value, level))
         return var
@@ -192,7 +194,7 @@ class _Builder:
         begins += [axis.domain.begin for axis in self.op.reduce_axis]
         axes = (*self.op.axis, *self.op.reduce_axis)
         return {
-            axis: self.scope.simplify(begin + values[axis])
+            axis: self.variables.simplify(begin + values[axis])
             for axis, begin in zip(axes, begins, strict=True)
         }
 
@@ -210,14 +212,14 @@ class _Builder:
             size = axis.domain.extent
             if constant(part.begin) == 0 and constant(size - part.extent) == 0:
                 continue
-            at = self.scope.simplify(part.begin + values[axis])
-            if not self.scope.proves(at):
+            at = self.variables.simplify(part.begin + values[axis])
+            if not self.variables.proves(at):
                 guards.append(self._guard(compare("ge", at, const(0))))
             guards += self._below(at, size)
         return guards
 
     def _below(self, value: Expr, limit: Expr) -> list[Guard]:
-        if self.scope.proves(limit - 1 - value):
+        if self.variables.proves(limit - 1 - value):
             return []
         return [self._guard(compare("lt", value, limit))]
 
@@ -228,6 +230,6 @@ class _Builder:
             cond = compare(
                 cond.op,
                 poly.to_expr(poly.Poly(p.terms, 0, p.pure), cond.a.dtype),
-                self.scope.simplify(cond.b - IntImm(p.constant)),
+                self.variables.simplify(cond.b - IntImm(p.constant)),
             )
         return Guard(cond, self._level(cond))

@@ -14,7 +14,7 @@ from farbench_compiler.ir.expr import Expr, Load, Var, const
 from farbench_compiler.ir.interval import Interval
 from farbench_compiler.ir.relax import Relaxer
 from farbench_compiler.ir.visit import free_vars, walk
-from farbench_compiler.lower.scope import Scope
+from farbench_compiler.lower.variables import Variables
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,7 @@ class Part:
     extent: Expr
 
 
-def span_of(index: Expr, fixed: Container[Var], scope: Scope) -> Span | None:
+def span_of(index: Expr, fixed: Container[Var], variables: Variables) -> Span | None:
     """Bound an index while the loop variables that are not `fixed` run; None if unknown."""
     if any(isinstance(n, Load) for n in walk(index)):
         return None
@@ -46,11 +46,11 @@ def span_of(index: Expr, fixed: Container[Var], scope: Scope) -> Span | None:
             v
             for e in (span.low, span.high)
             for v in free_vars(e)
-            if scope.is_loop(v) and v not in fixed
+            if variables.is_loop(v) and v not in fixed
         }
         if not moving:
             return span
-        relax = Relaxer({v: Interval(0, scope.extent(v) - 1) for v in moving}, scope.ranges)
+        relax = Relaxer({v: Interval(0, variables.extent(v) - 1) for v in moving}, variables.ranges)
         span = _joined(relax(span.low), relax(span.high))
     return None
 
@@ -62,49 +62,49 @@ def _joined(first: Interval, last: Interval) -> Span | None:
     return Span(low, high)
 
 
-def union(spans: Iterable[Span], scope: Scope) -> Span:
+def union(spans: Iterable[Span], variables: Variables) -> Span:
     """Give the least span that covers all."""
     low: Expr | None = None
     high: Expr | None = None
     for span in spans:
-        low = span.low if low is None else scope.least(low, span.low)
-        high = span.high if high is None else scope.greatest(high, span.high)
+        low = span.low if low is None else variables.least(low, span.low)
+        high = span.high if high is None else variables.greatest(high, span.high)
     if low is None or high is None:
         raise ValueError("no spans to join")
     return Span(low, high)
 
 
-def clamp(span: Span | None, size: Expr, scope: Scope) -> Part:
+def clamp(span: Span | None, size: Expr, variables: Variables) -> Part:
     """Turn a span into the part of a dimension of `size` to compute.
 
     The part may reach beyond the dimension where that keeps its extent constant; whoever computes
     it guards each element. The extent never holds a loop variable.
     """
-    whole = Part(const(0), scope.simplify(size))
+    whole = Part(const(0), variables.simplify(size))
     if span is None:
         return whole
-    low, high = scope.simplify(span.low), scope.simplify(span.high)
-    starts, ends = scope.proves(const(0) - low), scope.proves(high - size + 1)
+    low, high = variables.simplify(span.low), variables.simplify(span.high)
+    starts, ends = variables.proves(const(0) - low), variables.proves(high - size + 1)
     if starts and ends:
         return whole
-    plain = _part(low, high, scope)
+    plain = _part(low, high, variables)
     low = const(0) if starts else low
     high = size - 1 if ends else high
-    cut = _part(low, high, scope)
-    if scope.varies(cut.extent) and not scope.varies(plain.extent):
+    cut = _part(low, high, variables)
+    if variables.varies(cut.extent) and not variables.varies(plain.extent):
         cut = plain
-    if scope.varies(cut.extent):
-        most = span_of(cut.extent, (), scope)
+    if variables.varies(cut.extent):
+        most = span_of(cut.extent, (), variables)
         if most is None:
             return whole
-        cut = Part(cut.begin, scope.simplify(most.high))
-    if scope.proves(cut.extent - size):
+        cut = Part(cut.begin, variables.simplify(most.high))
+    if variables.proves(cut.extent - size):
         return whole
     return cut
 
 
-def _part(low: Expr, high: Expr, scope: Scope) -> Part:
-    return Part(low, scope.simplify(high - low + 1))
+def _part(low: Expr, high: Expr, variables: Variables) -> Part:
+    return Part(low, variables.simplify(high - low + 1))
 
 
 def constant(e: Expr) -> int | None:

@@ -14,7 +14,8 @@ from farbench_compiler.ir.expr import Expr, ExprLike, Var, as_expr
 from farbench_compiler.te.axis import IterVar
 
 Axes = IterVar | Sequence[IterVar]
-Combine = Callable[..., ExprLike | Sequence[ExprLike]]
+Values = ExprLike | Sequence[ExprLike]
+Combine = Callable[..., Values]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -69,14 +70,15 @@ class Reducer:
 
     name: str
     combine: Combine
-    identity: Callable[..., ExprLike | Sequence[ExprLike]]
+    identity: Callable[..., Values]
     widen_bool: bool = False
 
     @overload
     def __call__(
         self,
         value: ExprLike,
-        axis: Axes,
+        axis: Axes | ExprLike,
+        *more: ExprLike,
         where: ExprLike | None = None,
         init: ExprLike | None = None,
     ) -> Expr: ...
@@ -85,43 +87,42 @@ class Reducer:
         self,
         value: Sequence[ExprLike],
         axis: Axes,
+        *,
         where: ExprLike | None = None,
         init: Sequence[ExprLike] | None = None,
     ) -> tuple[Expr, ...]: ...
-    @overload
-    def __call__(self, value: ExprLike, axis: ExprLike, *more: ExprLike) -> Expr: ...
 
-    def __call__(self, value: object, axis: object, *more: object, **named: object) -> object:
-        """Reduce over axes; given values in place of axes, combine those."""
-        axes = _as_axes(axis)
+    def __call__(
+        self,
+        value: Values,
+        axis: Axes | ExprLike,
+        *more: ExprLike,
+        where: ExprLike | None = None,
+        init: Values | None = None,
+    ) -> Expr | tuple[Expr, ...]:
+        """Reduce over axes, where a condition holds; given values for axes, combine those."""
+        values, axes = _tuple(value), _as_axes(axis)
         if axes is None:
-            if named:
+            if where is not None or init is not None or isinstance(axis, (tuple, list)):
                 raise ScheduleError(f"{self.name}: axis must be a te.reduce_axis or several")
-            return self._fold(value, axis, *more)
-        options = dict(zip(("where", "init"), more, strict=False)) | named
-        several = isinstance(value, (tuple, list))
-        values = tuple(value) if isinstance(value, (tuple, list)) else (value,)
-        given = options.pop("init", None)
-        where = options.pop("where", None)
-        if options:
-            raise TypeError(f"{self.name}: unknown argument {', '.join(options)}")
-        starts = tuple(given) if isinstance(given, (tuple, list)) else (given,)
-        made = self._reduce(values, axes, where, () if given is None else starts)
-        return made if several else made[0]
+            return self._fold((*values, axis, *more))
+        if more:
+            raise ScheduleError(f"{self.name}: give several axes as a list, where and init by name")
+        made = self._reduce(values, axes, where, () if init is None else _tuple(init))
+        return made if isinstance(value, (tuple, list)) else made[0]
 
-    def _fold(self, *values: object) -> Expr:
+    def _fold(self, values: Sequence[object]) -> Expr:
         so_far = as_expr(values[0])  # type: ignore[arg-type]
         for value in values[1:]:
-            one = self.combine(so_far, value)
-            so_far = as_expr(one)  # type: ignore[arg-type]
+            so_far = as_expr(self.combine(so_far, value))  # type: ignore[arg-type]
         return so_far
 
     def _reduce(
         self,
-        values: tuple[object, ...],
+        values: tuple[ExprLike, ...],
         axes: tuple[IterVar, ...],
-        where: object,
-        starts: tuple[object, ...],
+        where: ExprLike | None,
+        starts: tuple[ExprLike, ...],
     ) -> tuple[Expr, ...]:
         sources = tuple(self._source(v) for v in values)
         combiner = self._combiner(tuple(s.dtype for s in sources))
@@ -129,18 +130,16 @@ class Reducer:
         if starts:
             if len(starts) != len(sources):
                 raise ScheduleError(f"{self.name}: give one init for each of the values")
-            init = tuple(
-                ir.cast(s.dtype, as_expr(x, s.dtype))  # type: ignore[arg-type]
-                for s, x in zip(sources, starts, strict=True)
-            )
-        condition = ir.const(True, BOOL) if where is None else ir.as_truth(where)  # type: ignore[arg-type]
+            pairs = zip(sources, starts, strict=True)
+            init = tuple(ir.cast(s.dtype, as_expr(x, s.dtype)) for s, x in pairs)
+        condition = ir.const(True, BOOL) if where is None else ir.as_truth(where)
         return tuple(
             Reduce(combiner, sources, axes, condition, init, i, s.dtype)
             for i, s in enumerate(sources)
         )
 
-    def _source(self, value: object) -> Expr:
-        x = as_expr(value)  # type: ignore[arg-type]
+    def _source(self, value: ExprLike) -> Expr:
+        x = as_expr(value)
         return ir.cast(INT32, x) if self.widen_bool and x.dtype.is_bool else x
 
     def _combiner(self, types: tuple[DType, ...]) -> Combiner:
@@ -155,10 +154,8 @@ class Reducer:
             self.name, lhs, rhs, self._typed(result, types), self._typed(identity, types)
         )
 
-    def _typed(
-        self, values: ExprLike | Sequence[ExprLike], types: tuple[DType, ...]
-    ) -> tuple[Expr, ...]:
-        given = tuple(values) if isinstance(values, (tuple, list)) else (values,)
+    def _typed(self, values: Values, types: tuple[DType, ...]) -> tuple[Expr, ...]:
+        given = _tuple(values)
         if len(given) != len(types):
             raise ScheduleError(
                 f"{self.name}: the combiner gives {len(given)} values for {len(types)}"
@@ -169,6 +166,10 @@ class Reducer:
         )
 
 
+def _tuple(values: Values) -> tuple[ExprLike, ...]:
+    return (values,) if isinstance(values, (Expr, int, float)) else tuple(values)
+
+
 def _as_axes(axis: object) -> tuple[IterVar, ...] | None:
     axes = tuple(axis) if isinstance(axis, (tuple, list)) else (axis,)
     found = tuple(iv for iv in axes if isinstance(iv, IterVar) and iv.kind == "reduce")
@@ -177,7 +178,7 @@ def _as_axes(axis: object) -> tuple[IterVar, ...] | None:
 
 def comm_reducer(
     fcombine: Combine,
-    fidentity: Callable[..., ExprLike | Sequence[ExprLike]],
+    fidentity: Callable[..., Values],
     name: str = "reduce",
 ) -> Reducer:
     """Make a reduction from a commutative combiner and its neutral element for given dtypes."""

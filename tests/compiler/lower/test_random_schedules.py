@@ -105,13 +105,13 @@ def cases(
     return program, _schedule(draw, program), draw(st.integers(0, 1000))
 
 
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=120, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(cases())
 def test_a_random_schedule_gives_what_numpy_gives(case: tuple[Program, te.Schedule, int]) -> None:
     _check(*case)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=40, deadline=None)
 @given(cases(makes=(chain, stencil, matmul, packed), sizes=st.sampled_from((0, 3))))
 def test_arrays_without_elements(case: tuple[Program, te.Schedule, int]) -> None:
     _check(*case)

@@ -12,12 +12,11 @@ from farbench_compiler.ir.simplify import simplify
 from farbench_compiler.ir.visit import walk
 
 
-class Scope:
-    """The ranges of all variables: sizes are at least 1, a loop runs from 0 to its extent."""
+class Variables:
+    """The ranges of all variables: a size may be 0, a loop runs from 0 to its extent."""
 
     def __init__(self, sizes: Iterable[Var]) -> None:
-        # Where a size is 0 no loop over it runs, so nothing that is proven here is used.
-        self.ranges: dict[Var, Interval] = {size: Interval(1, None) for size in sizes}
+        self.ranges: dict[Var, Interval] = {size: Interval(0, None) for size in sizes}
         self._extents: dict[Var, Expr] = {}
 
     def add_loop(self, name: str, extent: Expr) -> Var:
