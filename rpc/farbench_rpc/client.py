@@ -107,10 +107,11 @@ class Client:
         the client is closed meanwhile, and what the far side raised.
         """
         pending = Pending(self, next(self._ids), message.KIND)
+        started = time.monotonic()
         try:
             # The turn is kept from sending to reading.
-            self._start(pending, message, frames, timeout_s)
-            return self.wait(pending, timeout_s, on_event)
+            self._start(pending, message, frames, started + timeout_s)
+            return self._await(pending, started, timeout_s, on_event)
         finally:
             self._pending.pop(pending.id, None)
             self._give_back()
@@ -125,7 +126,7 @@ class Client:
         """Send a request without waiting for its reply; `wait` or `close` the result."""
         pending = Pending(self, next(self._ids), message.KIND)
         try:
-            self._start(pending, message, frames, timeout_s)
+            self._start(pending, message, frames, time.monotonic() + timeout_s)
         except BaseException:
             self.drop(pending)
             raise
@@ -190,23 +191,8 @@ class Client:
         self, pending: Pending, timeout_s: float, on_event: Callable[[Reply], None] | None
     ) -> Reply:
         """Wait for the reply of `pending`, reading for everybody where nobody else does."""
-        started = time.monotonic()
-        deadline = started + timeout_s
         try:
-            while True:
-                pending.progressed = False
-                if pending.events or self._pushes:
-                    self._give_back()  # what is called may ask in its turn
-                    self._hear(pending, on_event)
-                if pending.error is not None:
-                    raise pending.error
-                if pending.reply is not None:
-                    return pending.reply
-                if self._closed:
-                    raise Cancelled("the connection was closed by this side")
-                if time.monotonic() >= deadline:
-                    raise self._too_late(pending, timeout_s, started)
-                self._read_until(pending, deadline)
+            return self._await(pending, time.monotonic(), timeout_s, on_event)
         finally:
             self.drop(pending)
 
@@ -286,6 +272,29 @@ class Client:
 
     # --- reading --------------------------------------------------------------------------------
 
+    def _await(
+        self,
+        pending: Pending,
+        started: float,
+        timeout_s: float,
+        on_event: Callable[[Reply], None] | None,
+    ) -> Reply:
+        deadline = started + timeout_s
+        while True:
+            pending.progressed = False
+            if pending.events or self._pushes:
+                self._give_back()  # what is called may ask in its turn
+                self._hear(pending, on_event)
+            if pending.error is not None:
+                raise pending.error
+            if pending.reply is not None:
+                return pending.reply
+            if self._closed:
+                raise Cancelled("the connection was closed by this side")
+            if time.monotonic() >= deadline:
+                raise self._too_late(pending, timeout_s, started)
+            self._read_until(pending, deadline)
+
     def _read_until(self, pending: Pending, deadline: float) -> None:
         try:
             if not self._take_to_read(pending, deadline):
@@ -318,7 +327,7 @@ class Client:
 
     def _dispatch(self, frames: list[Buffer]) -> None:
         try:
-            _, request_id, message = decode(frames[0], self.minor)
+            _, request_id, message = decode(frames[0], self.welcome.version[1])
         except ProtocolError as bad:
             request = bad.detail.pop("request", 0)
             unreadable = self._pending.get(int(request))
@@ -359,8 +368,7 @@ class Client:
 
     # --- sending --------------------------------------------------------------------------------
 
-    def _start(self, pending: Pending, message: Message, frames: Frames, timeout_s: float) -> None:
-        deadline = time.monotonic() + timeout_s
+    def _start(self, pending: Pending, message: Message, frames: Frames, deadline: float) -> None:
         channel = self._take_to_send(deadline)
         header = encode(message, pending.id, self.welcome.version[1])
         self._pending[pending.id] = pending

@@ -13,15 +13,12 @@ from __future__ import annotations
 
 import dataclasses
 import math
-from collections.abc import Callable
 from dataclasses import dataclass
 from types import NoneType, UnionType
 from typing import Any, Union, get_args, get_origin, get_type_hints
 
 from farbench_rpc.limits import INT64_MAX, INT64_MIN, MAX_DEPTH, MAX_ITEMS
-
-Convert = Callable[[Any, int], Any]
-"""(value, minor version) -> converted value; raises Mismatch."""
+from farbench_rpc.straight import Convert, Part, straight_reader, straight_writer
 
 
 class Mismatch(Exception):
@@ -252,6 +249,7 @@ class _Field:
     codec: Codec
     since: int
     required: bool
+    kind: str  # a kind of `straight.Part`
 
 
 def _fields(cls: type[Any]) -> list[_Field]:
@@ -259,13 +257,15 @@ def _fields(cls: type[Any]) -> list[_Field]:
     found = []
     for f in dataclasses.fields(cls):
         codec = compile_annotation(hints[f.name])
-        if f.name.endswith("_s") and hints[f.name] is float:
+        kind = hints[f.name].__name__ if hints[f.name] in (int, float, bool, str) else ""
+        if kind == "float" and f.name.endswith("_s"):
             codec = dataclasses.replace(codec, read=_seconds, write=_seconds)
+            kind = "seconds"
         required = f.default is dataclasses.MISSING and f.default_factory is dataclasses.MISSING
         since = int(f.metadata.get("since", 0))
         if since and required:
             raise TypeError(f"{cls.__name__}.{f.name} came later and needs a default")
-        found.append(_Field(f.name, codec, since, required))
+        found.append(_Field(f.name, codec, since, required, kind))
     return found
 
 
@@ -282,7 +282,11 @@ def compile_class(cls: type[Any]) -> Codec:
     depth = 1 + max((f.codec.depth for f in fields), default=0)
     if depth > MAX_DEPTH:
         raise TypeError(f"{cls.__name__} nests {depth} deep, the limit is {MAX_DEPTH}")
-    return Codec(_class_reader(cls, fields), _class_writer(cls, fields), (dict,), (cls,), depth)
+    parts = [Part(f.name, f.kind, f.codec.read, f.codec.write) for f in fields]
+    newest = max((f.since for f in fields), default=0)
+    read = straight_reader(cls, parts, newest, _class_reader(cls, fields), Mismatch)
+    write = straight_writer(cls, parts, newest, _class_writer(cls, fields), Mismatch)
+    return Codec(read, write, (dict,), (cls,), depth)
 
 
 def _class_reader(cls: type[Any], fields: list[_Field]) -> Convert:

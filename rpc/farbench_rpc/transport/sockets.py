@@ -100,11 +100,12 @@ def send_all(sock: zmq.Socket[bytes], frames: Frames) -> None:
 
 
 def receive_rest(sock: zmq.Socket[bytes], frames: list[Buffer], max_bytes: int) -> bool:
-    """Append the payload frames of the message begun; False if it broke a cap and was dropped."""
+    """Append the payload frames of a message that has some; False if it broke a cap (dropped)."""
     total = 0
-    fits = True
-    while sock.getsockopt(_RCVMORE):
+    fits = more = True
+    while more:
         frame = sock.recv(NOBLOCK, copy=False)
+        more = frame.more
         total += len(frame)
         fits = fits and len(frames) <= limits.MAX_FRAMES and total <= max_bytes
         if fits:

@@ -90,14 +90,15 @@ class ZmqChannel:
     def receive(self) -> list[Buffer] | None:
         """Give the next message, None if there is none; ConnectError when it is over."""
         try:
-            frames: list[Buffer] = [self._sock.recv(NOBLOCK)]
+            header = self._sock.recv(NOBLOCK, copy=False)
         except zmq.Again:
             if self._monitor.pending():
                 self._watch()
             if self._error is not None:
                 raise self._error from None
             return None
-        if not receive_rest(self._sock, frames, limits.MAX_MESSAGE):
+        frames: list[Buffer] = [header.bytes]
+        if header.more and not receive_rest(self._sock, frames, limits.MAX_MESSAGE):
             self._error = ConnectError(f"{self.peer} sent a message beyond the caps")
             raise self._error
         return frames

@@ -90,12 +90,11 @@ class ZmqListener:
                 self._watch()
                 return None
             self._served = True
-            frames: list[Buffer]
-            if peer in self._origin:
-                frames = [self._sock.recv(NOBLOCK)]
-            else:
-                frames = [self._first_frame(peer)]
-            if receive_rest(self._sock, frames, limits.MAX_MESSAGE):
+            header = self._sock.recv(NOBLOCK, copy=False)
+            if peer not in self._origin:
+                self._first_seen(peer, header)
+            frames: list[Buffer] = [header.bytes]
+            if not header.more or receive_rest(self._sock, frames, limits.MAX_MESSAGE):
                 return Arrival(peer, frames)
 
     def send(self, peer: bytes, frames: Frames) -> Sent:
@@ -125,17 +124,18 @@ class ZmqListener:
             self._monitor.close()
             self._sock.close()
 
-    def _first_frame(self, peer: bytes) -> bytes:
-        frame = self._sock.recv(NOBLOCK, copy=False)
+    def _first_seen(self, peer: bytes, frame: zmq.Frame) -> None:
         # The end of an older connection with this descriptor was announced before this frame
         # could be read, so it is taken out first; then the descriptor is this peer's.
         self._watch()
-        descriptor, host = int(frame.get(zmq.SRCFD)), str(frame.get("Peer-Address"))
+        try:
+            descriptor, host = int(frame.get(zmq.SRCFD)), str(frame.get("Peer-Address"))
+        except zmq.ZMQError:
+            return  # random bytes can pass for a peer too old to say where it is
         host = host[7:] if host.startswith("::ffff:") else host  # IPv4 seen by an IPv6 socket
         if descriptor >= 0:
             self._peer_of[descriptor] = peer
             self._origin[peer] = (descriptor, host)
-        return frame.bytes
 
     def _watch(self) -> None:
         while (happened := self._monitor.next()) is not None:

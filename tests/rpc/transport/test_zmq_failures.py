@@ -13,8 +13,10 @@ import zmq
 from farbench_rpc.address import Address, parse_address
 from farbench_rpc.client import Client
 from farbench_rpc.errors import AddressError, ConnectError, Refused, RemoteTimeout
+from farbench_rpc.messages import Ok, Ping
 from farbench_rpc.transport import resolve as resolving
 from farbench_rpc.transport.zmq_listener import ZmqListener
+from tests.rpc.conftest import Serve
 
 
 @contextlib.contextmanager
@@ -161,6 +163,31 @@ def test_beyond_loopback_with_insecure() -> None:
 def test_an_address_of_another_machine() -> None:
     with pytest.raises(AddressError, match="no network interface of this machine"):
         ZmqListener.bind(Address("192.0.2.1", 0), insecure=True)
+
+
+@pytest.mark.parametrize(
+    "spoken",
+    [
+        b"\x01\x00\x05\x00junk",  # a peer of ZMTP 1, which has no greeting
+        b"\xff" * 64,
+        b"GET / HTTP/1.1\r\n\r\n",
+        b"\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f\x03\x00NULL" + bytes(48) + b"\xff" * 99,
+        b"\xff\x00\x00\x00\x00\x00\x00\x00\x01\x7f\x01\x05\x00\x00\x00\x07\x00abcdef",
+        b"",
+    ],
+)
+def test_strange_bytes_and_half_open_peers_hurt_nobody(serve: Serve, spoken: bytes) -> None:
+    served = serve("127.0.0.1:0")
+    strangers = []
+    for _ in range(20):
+        stranger = socket.create_connection(("127.0.0.1", served.address.port), timeout=5)
+        stranger.sendall(spoken)
+        strangers.append(stranger)
+    with served.client() as client:
+        assert client.ask(Ping()).message == Ok()
+        for stranger in strangers:
+            stranger.close()
+        assert client.ask(Ping()).message == Ok()
 
 
 def test_localhost_reaches_both_families() -> None:
