@@ -191,6 +191,16 @@ class Stage:
         """Compute the stage as a whole, before whoever reads it (what a new schedule does)."""
         self.attach = Root()
 
+    def set_scope(self, scope: Scope) -> None:
+        """Choose the memory of the stage's tensors: `local` (the stack, registers) or `global`."""
+        self.compute_op("set_scope")
+        if self.is_output or scope not in ("local", "global"):
+            raise ScheduleError(
+                f"set_scope: stage {self.name} cannot be {scope}; outputs are the caller's, other "
+                "stages local or global"
+            )
+        self.scope = scope
+
     def _placeable(self, primitive: str) -> None:
         if isinstance(self.op, PlaceholderOp):
             raise ScheduleError(

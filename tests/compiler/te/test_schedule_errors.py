@@ -139,6 +139,10 @@ ILLEGAL: dict[str, tuple[Callable[[Case], object], str]] = {
     "output inlined": (lambda c: c.sch[c.c].compute_inline(), "compute_inline: stage C is an out"),
     "inlined with loops": (_inlined_with_loops, "stage B has scheduled loops"),
     "attached to itself": (_into_inlined, "compute_at: stage B can be attached to another stage"),
+    "scope of an output": (
+        lambda c: c.sch[c.c].set_scope("local"),
+        "set_scope: stage C cannot be local; outputs are the caller's",
+    ),
     "late cache": (_late_cache, "cache_write: the loops of stage C were changed already"),
     "cache of a placeholder": (
         lambda c: c.sch.cache_write(c.a, "local"),
