@@ -166,3 +166,46 @@ def test_many_begun_uploads_leave_a_bounded_trace(open_store: Open) -> None:
     assert len(list(store.folder.iterdir())) <= 16
     store.close()
     assert list(store.folder.iterdir()) == []
+
+
+PASSING = "ab" * 32
+
+
+def begin_ahead(store: Store, data: bytes, chunks: int) -> None:
+    store.announce(PASSING, len(data))
+    for index in range(chunks):
+        store.write(PASSING, index, data[index * CHUNK : (index + 1) * CHUNK])
+
+
+@pytest.mark.parametrize("ahead", [0, 2, 4])
+def test_chunks_sent_under_a_passing_name_count(open_store: Open, ahead: int) -> None:
+    store = open_store()
+    data, digest = content(3 * CHUNK + 9)
+    begin_ahead(store, data, ahead)
+    missing = store.announce(digest, len(data), PASSING)
+    assert missing == (((ahead, 4),) if ahead < 4 else ())
+    for index in range(ahead, 4):
+        store.write(digest, index, data[index * CHUNK : (index + 1) * CHUNK])
+    if missing:
+        store.finish(digest)
+    assert Path(store.path(digest)).read_bytes() == data
+    assert os.listdir(store.folder) == [digest]
+
+
+def test_a_passing_name_is_dropped_where_the_file_is_here(open_store: Open) -> None:
+    store = open_store()
+    data, digest = content(3 * CHUNK)
+    send(store, data, digest, list.sort)
+    begin_ahead(store, data, 2)
+    assert store.announce(digest, len(data), PASSING) == ()
+    assert os.listdir(store.folder) == [digest]
+
+
+def test_wrong_bytes_under_a_passing_name_are_refused(open_store: Open) -> None:
+    store = open_store()
+    data, digest = content(3 * CHUNK)
+    begin_ahead(store, content(3 * CHUNK, seed=1)[0], 3)
+    with pytest.raises(InvalidArgument, match="digest"):
+        store.announce(digest, len(data), PASSING)
+    assert os.listdir(store.folder) == []
+    assert store.announce(digest, len(data), "../" * 8) == ((0, 3),)
