@@ -30,6 +30,11 @@ Scope = Literal["arg", "global", "local"]
 _uids = itertools.count()
 
 
+def fresh_uid() -> int:
+    """Give a number that no buffer has yet."""
+    return next(_uids)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Buffer:
     """Memory of one dtype and a row-major shape.
@@ -44,7 +49,7 @@ class Buffer:
     scope: Scope = "global"
     alignment: int = 64
     writable: bool = True
-    uid: int = field(default_factory=lambda: next(_uids))
+    uid: int = field(default_factory=fresh_uid)
 
 
 class Stmt:

@@ -4,8 +4,17 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from farbench_compiler.ir.expr import IntImm, Var
-from farbench_compiler.ir.stmt import Allocate, Buffer, For, LoopFunction, Seq, Stmt
+from farbench_compiler.ir.expr import Expr, IntImm, Load, Var
+from farbench_compiler.ir.stmt import (
+    Allocate,
+    Buffer,
+    For,
+    LoopFunction,
+    Seq,
+    Stmt,
+    Store,
+    fresh_uid,
+)
 from farbench_compiler.ir.visit import free_vars, map_children
 
 
@@ -28,8 +37,36 @@ def hoist_allocations(fn: LoopFunction) -> LoopFunction:
     What a buffer holds at its allocation is undefined, so one memory can serve all iterations.
     Parallel loops keep theirs: each thread needs its own.
     """
-    body, buffers = _hoist(fn.body)
+    body, buffers = _hoist(_distinct(fn.body, set()))
     return replace(fn, body=_wrapped(body, buffers))
+
+
+def _distinct(s: Stmt, seen: set[int]) -> Stmt:
+    """Give a buffer that is allocated in several places (parts of one loop) a twin in each.
+
+    Parts access it with vectors of different lengths; memory of their own goes to registers.
+    """
+    if not isinstance(s, Allocate):
+        return map_children(s, lambda e: e, lambda below: _distinct(below, seen))
+    if s.buffer.uid in seen:
+        twin = replace(s.buffer, uid=fresh_uid())
+        s = Allocate(twin, _renamed(s.body, s.buffer, twin))
+    seen.add(s.buffer.uid)
+    return Allocate(s.buffer, _distinct(s.body, seen))
+
+
+def _renamed(s: Stmt, old: Buffer, new: Buffer) -> Stmt:
+    def on_expr(e: Expr) -> Expr:
+        e = map_children(e, on_expr)
+        return replace(e, buffer=new) if isinstance(e, Load) and e.buffer.uid == old.uid else e
+
+    def on_stmt(below: Stmt) -> Stmt:
+        below = map_children(below, on_expr, on_stmt)
+        if isinstance(below, Store) and below.buffer.uid == old.uid:
+            return replace(below, buffer=new)
+        return below
+
+    return on_stmt(s)
 
 
 def _hoist(s: Stmt) -> tuple[Stmt, list[Buffer]]:

@@ -82,7 +82,7 @@ class _Walk:
             return replace(s, kind="unrolled" if short else "serial")
         if not isinstance(s.extent, IntImm) or s.extent.value > limit:
             return self._strips(s, limit)
-        return self._expand(s, s.extent.value)
+        return self._pieces(s, s.extent.value)
 
     def _longest(self, s: For) -> int:
         """Give the greatest number of lanes that a vector of this body should have."""
@@ -96,7 +96,7 @@ class _Walk:
         """Run a long or symbolic loop in strips of whole vectors, and the rest one by one."""
         lanes = limit // 2
         if isinstance(s.extent, IntImm):
-            fitting = (n for n in range(limit, limit // 8, -1) if s.extent.value % n == 0)
+            fitting = (n for n in (limit, lanes, lanes // 2) if n and s.extent.value % n == 0)
             lanes = next(fitting, lanes)
         size = IntImm(lanes, s.var.dtype)
         outer = Var(f"{s.var.name}.strip", s.var.dtype)
@@ -110,7 +110,23 @@ class _Walk:
         if isinstance(left, IntImm) and left.value == 0:
             return whole
         begin = self._simplifier.expr(binary("add", s.begin, binary("mul", count, size)))
-        return sequence((whole, _scalar(replace(s, begin=begin, extent=left))))
+        rest = replace(s, begin=begin, extent=left)
+        if isinstance(left, IntImm):
+            return sequence((whole, self._pieces(rest, left.value)))
+        return sequence((whole, _scalar(rest)))
+
+    def _pieces(self, s: For, extent: int) -> Stmt:
+        """Cut a loop into vectors of 2^n lanes: others are taken apart lane by lane in the end."""
+        parts: list[Stmt] = []
+        done = 0
+        while done < extent:
+            lanes = 1 << ((extent - done).bit_length() - 1)
+            begin = self._simplifier.expr(binary("add", s.begin, done))
+            piece = replace(s, begin=begin, extent=IntImm(lanes, s.var.dtype))
+            one = substitute(s.body, {s.var: begin})
+            parts.append(self._expand(piece, lanes) if lanes > 1 else one)
+            done += lanes
+        return sequence(parts)
 
     def _expand(self, s: For, lanes: int) -> Stmt:
         begin = self._simplifier.expr(s.begin)

@@ -1,0 +1,11 @@
+"""The operator library: tensor programs with a schedule that is fast without tuning.
+
+Every operator gives `(schedule, arguments)`, ready for `build`. The schedules follow the target's
+vector width and number of registers; sizes are Python integers.
+"""
+
+from farbench_compiler.ops.conv2d import conv2d
+from farbench_compiler.ops.elementwise import vector_add
+from farbench_compiler.ops.matmul import matmul
+
+__all__ = ["conv2d", "matmul", "vector_add"]
