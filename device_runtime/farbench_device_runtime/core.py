@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from farbench_device_runtime.identity import Identity
 from farbench_device_runtime.leases import Lease, accept, check_open, lost
 from farbench_device_runtime.requests import Requests
-from farbench_device_runtime.session import House, Session
+from farbench_device_runtime.session import Session
+from farbench_device_runtime.shared import House
 from farbench_device_runtime.store import Store
 from farbench_rpc.errors import InvalidArgument, LeaseLost, Refused, RpcError
 from farbench_rpc.messages import (
@@ -165,7 +166,7 @@ class DeviceCore:
         """Note that a connection ended: its session waits for another one for a TTL."""
         serving = self._serving
         if serving is not None and serving.session.peer is peer:
-            serving.session.peer = None
+            serving.session.detach()
             serving.detached_at = self.house.clock()
 
     def worker_spoke(self) -> None:

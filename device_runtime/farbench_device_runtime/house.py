@@ -5,8 +5,8 @@ from __future__ import annotations
 from farbench_device_runtime import facts
 from farbench_device_runtime.core import DeviceCore
 from farbench_device_runtime.identity import Identity
-from farbench_device_runtime.session import House
 from farbench_device_runtime.settings import Settings
+from farbench_device_runtime.shared import House
 from farbench_device_runtime.store import Store
 from farbench_device_runtime.supervisor import Supervisor
 from farbench_rpc.messages import Facts

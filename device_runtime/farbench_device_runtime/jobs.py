@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import enum
 import math
+from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Protocol
@@ -94,6 +95,11 @@ class Job:
         self.answer = reply
         self.failed = False
 
+    @property
+    def begun(self) -> bool:
+        """Tell whether part of it lies in the worker's window already."""
+        return False
+
     def start(self, bench: Bench) -> Started:
         """Send the request to the worker."""
         return Started.DONE if bench.ask(self, self.request) else Started.BLOCKED
@@ -158,6 +164,11 @@ class PutJob(Job):
         self.data: memoryview | None = data
         self.slot: int | None = None
 
+    @property
+    def begun(self) -> bool:
+        """Tell whether its bytes lie in a slot."""
+        return self.slot is not None
+
     def start(self, bench: Bench) -> Started:
         """Copy the bytes into a slot and have the worker fetch them."""
         window = bench.window
@@ -194,9 +205,16 @@ class GetJob(Job):
         super().__init__(incoming, (), f"get of array {self.array}")
         self.end = self.offset + nbytes
         self.chunk_bytes = chunk_bytes
+        self.window_bytes = credit * chunk_bytes
         self.credit = credit
         self.asked = False
+        self.lent: deque[int] = deque()
         self.flying: list[tuple[int, int, int]] = []
+
+    @property
+    def begun(self) -> bool:
+        """Tell whether the worker was asked for some of it."""
+        return self.asked
 
     def start(self, bench: Bench) -> Started:
         """Have the worker fill one more slot."""
@@ -222,17 +240,35 @@ class GetJob(Job):
     def finish(self, bench: Bench, values: Sequence[Any]) -> None:
         """Send the oldest slot on; after the last one, say that it is all."""
         offset, nbytes, slot = self.flying.pop(0)
-        if nbytes:
-            data = bytes(bench.window.slot(slot, nbytes))
+        data = bench.window.slot(slot, nbytes)
+        # A frame that more than a window follows is sent as it lies: the credit that the later
+        # ones need says that it arrived. Of the last ones nobody says so, and they are copied.
+        if self.end - offset - nbytes > self.window_bytes:
+            self.lent.append(slot)
             bench.event(self.incoming, GetChunk(offset), [data])
-        bench.window.give(slot)
+        else:
+            if nbytes:
+                bench.event(self.incoming, GetChunk(offset), [bytes(data)])
+            bench.window.give(slot)
         if self.offset == self.end and not self.flying:
             bench.reply(self.incoming, Ok())
+
+    def grant(self, bench: Bench, frames: int) -> None:
+        """Take credit for more frames: as many of the oldest have arrived."""
+        self.credit += frames
+        for _ in range(min(frames, len(self.lent))):
+            bench.window.give(self.lent.popleft())
 
     def settle(self, bench: Bench) -> None:
         """Give the oldest slot back, and ask for no more."""
         bench.window.give(self.flying.pop(0)[2])
+        self.drop(bench)
+
+    def drop(self, bench: Bench) -> None:
+        """Ask for no more: nobody waits for it."""
         self.end = self.offset
+        while self.lent:
+            bench.window.give(self.lent.popleft())
 
 
 class MeasureJob(Job):

@@ -34,7 +34,9 @@ class Loop:
         self._wake = wake
         self._zygote = core.house.supervisor.fileno()
         self._poller = zmq.Poller()
-        self._registered: set[Pollable] = set()
+        self._clients = endpoint.pollables
+        self._tracker: tuple[Pollable, ...] = ()
+        self._watched: tuple[int | None, tuple[Pollable, ...]] | None = None
 
     def run(self, running: Callable[[], bool]) -> None:
         """Turn until `running` says no; ZygoteLost when workers can no longer be made."""
@@ -55,14 +57,14 @@ class Loop:
         if self._zygote in ready:
             self.core.zygote_spoke()
         if self.registration is not None:
-            self.registration.receive()
-            self.registration.tick()
+            self._serve_tracker(self.registration, ready)
         self.core.tick()
 
     def _clients_wait(self, ready: dict[Pollable, int]) -> bool:
         """Tell whether the endpoint has something to do: messages, ended peers, a backlog."""
-        if any(item in ready for item in self.endpoint.pollables):
-            return True
+        for item in self._clients:
+            if item in ready:
+                return True
         return self.endpoint.patience_ms(LONGEST_MS) < LONGEST_MS
 
     def _serve_clients(self) -> None:
@@ -82,20 +84,23 @@ class Loop:
         if worker is not None and select.select((worker,), (), (), SHORT_S)[0]:
             self.core.worker_spoke()
 
+    def _serve_tracker(self, registration: Registration, ready: dict[Pollable, int]) -> None:
+        link = registration.link
+        if not link.is_up or any(item in ready for item in self._tracker):
+            registration.receive()
+        registration.tick()
+
     def _watch(self, worker: int | None) -> None:
         """Poll what there is to poll now: sockets come and go."""
-        wanted: set[Pollable] = {*self.endpoint.pollables, self._zygote, self._wake}
-        if worker is not None:
-            wanted.add(worker)
         if self.registration is not None:
-            wanted.update(self.registration.link.pollables)
-        if wanted == self._registered:
+            self._tracker = self.registration.link.pollables
+        if self._watched == (worker, self._tracker):
             return
         # A closed descriptor's number may have come back as another's: all anew.
         self._poller = zmq.Poller()
-        for item in wanted:
+        for item in {*self._clients, *self._tracker, self._zygote, self._wake, worker} - {None}:
             self._poller.register(item, zmq.POLLIN)
-        self._registered = wanted
+        self._watched = (worker, self._tracker)
 
     def _patience_ms(self) -> int:
         wake_s = self.core.next_wake()

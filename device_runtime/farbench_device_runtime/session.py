@@ -9,10 +9,9 @@ from __future__ import annotations
 
 import contextlib
 import shutil
-import time
 from collections import deque
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass, field
+from collections.abc import Sequence
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -28,15 +27,13 @@ from farbench_device_runtime.jobs import (
 )
 from farbench_device_runtime.output import last_line
 from farbench_device_runtime.pipe import PipeClosed, PipeDamaged
-from farbench_device_runtime.settings import Settings
+from farbench_device_runtime.shared import House, Run
 from farbench_device_runtime.staging import Window
-from farbench_device_runtime.supervisor import Supervisor, Worker
 from farbench_device_runtime.timing_lock import TimingLock
 from farbench_device_runtime.worker import Start
 from farbench_rpc.errors import Cancelled, InvalidArgument, RpcError, by_code
-from farbench_rpc.manifest import Machine
 from farbench_rpc.messages import Message
-from farbench_rpc.server import Endpoint, Incoming, Peer
+from farbench_rpc.server import Incoming, Peer
 from farbench_rpc.transport.base import Frames
 
 MAX_PENDING = 48
@@ -44,30 +41,6 @@ MAX_WAITING = 1024
 MAX_WAITING_BYTES = 64 << 20
 LOCK_POLL_S = 0.02
 MUTE_S = 1.0
-
-
-@dataclass
-class House:
-    """What every session of a device uses; `memory_limit` in bytes."""
-
-    settings: Settings
-    supervisor: Supervisor
-    endpoint: Endpoint
-    machine: Machine
-    memory_limit: int
-    clock: Callable[[], float] = time.monotonic
-
-
-@dataclass
-class _Run:
-    """A worker at work: what it has not answered yet, and since when."""
-
-    worker: Worker
-    window: Window
-    pending: deque[Job] = field(default_factory=deque)
-    since: float = 0.0
-    intent: Intent | None = None
-    ending: bool = False
 
 
 class Session:
@@ -81,7 +54,7 @@ class Session:
         self.names: dict[str, str] = {}
         self.execution = -1
         self.closed = False
-        self._run: _Run | None = None
+        self._run: Run | None = None
         self._waiting: deque[Job] = deque()
         self._waiting_bytes = 0
         self._wanted_since = 0.0
@@ -128,10 +101,22 @@ class Session:
         for job in self._waiting:
             incoming = job.incoming
             if isinstance(job, GetJob) and incoming.request_id == request_id:
-                if incoming.peer is peer:
-                    job.credit += max(0, min(frames, MAX_PENDING))
+                if incoming.peer is peer and self._run is not None:
+                    job.grant(self, max(0, min(frames, MAX_PENDING)))
                 break
         self.pump()
+
+    def detach(self) -> None:
+        """Note that the client's connection ended: what it asked for and is not begun is dropped.
+
+        A get that it would have to give credit for would hold up the next client for ever.
+        """
+        self.peer = None
+        if self._run is not None and self._waiting and isinstance(self._waiting[0], GetJob):
+            self._waiting[0].failed = True
+            self._waiting[0].drop(self)
+        self._waiting.clear()
+        self._waiting_bytes = 0
 
     def pump(self) -> None:
         """Start what can be started."""
@@ -314,7 +299,7 @@ class Session:
         self.execution += 1
         self._wanted_since = 0.0
         window = Window.create(settings.window, settings.chunk_bytes)
-        self._run = _Run(worker, window, since=house.clock())
+        self._run = Run(worker, window, since=house.clock())
         start = Start(
             str(self.folder),
             settings.window,
@@ -340,7 +325,7 @@ class Session:
             run.ending = True
             self.house.supervisor.end(run.worker.pid, grace_s)
 
-    def _answered(self, run: _Run, message: list[Any]) -> None:
+    def _answered(self, run: Run, message: list[Any]) -> None:
         kind, *values = message
         if not run.pending:
             raise PipeDamaged("an answer to nothing")
@@ -377,6 +362,8 @@ class Session:
         else:
             self._fail(job, error)
         gone = Cancelled(f"the worker ended before this ran ({error.message})", error.detail)
+        if self._waiting and self._waiting[0].begun:
+            self._fail(self._waiting[0], gone)  # What it has begun lies in the old window.
         for later in list(run.pending)[1:]:
             self._fail(later, gone)
         run.pending.clear()

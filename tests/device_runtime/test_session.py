@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import signal
 import time
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 from farbench_device_runtime import procfs
 from farbench_rpc import transfer
 from farbench_rpc.errors import (
+    Cancelled,
     InvalidArgument,
     KernelAborted,
     KernelCrashed,
@@ -278,3 +280,28 @@ def _zygote_of(session: LocalSession) -> int:
     supervisor = session.device._supervisor
     assert supervisor is not None
     return supervisor.pid
+
+
+def test_a_get_whose_worker_dies_is_told_so(session: LocalSession, library: Path) -> None:
+    module = session.load(library)
+    nbytes = 64 << 20
+    array = session.ask(Alloc("uint8", (nbytes,))).array  # type: ignore[attr-defined]
+    # Without credit the get stops half-way, and the crash comes behind it.
+    stuck = session.client.begin(Get(array, 0, nbytes))
+    os.kill(_worker_of(session), signal.SIGKILL)
+    with pytest.raises((Cancelled, OutOfMemory, NotFound)):
+        stuck.wait(20)
+    with pytest.raises((NotFound, OutOfMemory)):
+        session.call(module, "nothing")
+    module = session.load(library)
+    a, b, c = session.array([1]), session.array([2]), session.array([0])
+    session.call(module, "add", a, b, c)
+    assert session.values(c, 1) == (3,)
+
+
+def _worker_of(session: LocalSession) -> int:
+    """Find the worker that serves: the one whose output goes to a file."""
+    for pid in procfs.children(_zygote_of(session)) or []:
+        if os.readlink(f"/proc/{pid}/fd/1").endswith("output.log"):
+            return pid
+    raise AssertionError("no worker serves")
