@@ -250,3 +250,17 @@ def _swallow(function: object) -> None:
 def _is_busy(pid: int) -> bool:
     """Tell whether a process has made threads, as a worker with a context has."""
     return "output.log" in os.readlink(f"/proc/{pid}/fd/1")
+
+
+def test_a_server_without_its_zygote_says_so_and_ends(fleet: Fleet, library: Path) -> None:
+    device = fleet.start(name="d")
+    with session_on(fleet, library, "d") as session:
+        session.load_module("hostile.so")["nothing"]()
+        below = descendants(device.pid)
+        with watch([device.pid, *below]) as fds:
+            os.kill(below[0], signal.SIGKILL)
+            await_end(fds, 10.0)
+    device.close()
+    assert device.poll() == 1
+    assert "the process that makes workers is gone" in device.words
+    assert "Traceback" not in device.words
