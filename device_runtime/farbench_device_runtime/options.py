@@ -162,7 +162,7 @@ def _file(path: str | None, environment: Mapping[str, str]) -> dict[str, Any]:
     except ImportError:
         if path is None:
             return {}
-        raise UsageError("--config needs Python 3.11; use flags instead") from None
+        raise UsageError(f"--config {path} needs Python 3.11; use flags instead") from None
     try:
         table = tomllib.loads(where.read_text(encoding="utf-8")).get("device", {})
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as cause:

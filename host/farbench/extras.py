@@ -18,6 +18,7 @@ HOST_PACKAGES = frozenset(
         "platformdirs",
         "psutil",
         "rich",
+        "tomli",
         "ziglang",
     }
 )

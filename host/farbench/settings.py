@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from farbench.errors import SettingsError
+from farbench.extras import load
 from farbench_rpc.address import Address, parse_address
 
 TRACKER_PORT = 9190
@@ -39,8 +40,6 @@ class Settings:
 
 def config_path() -> Path:
     """Give the place of config.toml on this system (it need not exist)."""
-    from farbench.extras import load
-
     folder: str = load("platformdirs").user_config_dir("farbench", appauthor=False)
     return Path(folder) / FILE_NAME
 
@@ -73,10 +72,8 @@ def read_toml(path: Path) -> dict[str, Any]:
         raise SettingsError(f"cannot read {path}: {error}") from error
     try:
         import tomllib
-    except ModuleNotFoundError:
-        raise SettingsError(
-            f"{path} needs Python 3.11 to be read; use flags or FARBENCH_TRACKER instead"
-        ) from None
+    except ModuleNotFoundError:  # before Python 3.11
+        tomllib = load("tomli")
     try:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
