@@ -79,7 +79,9 @@ def _import(path: Path) -> ModuleType:
 
 def _located(error: Exception, path: Path) -> Exception:
     """Say at which line of the user's file it happened."""
-    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename == str(path)]
+    here = str(path.resolve())
+    frames = traceback.extract_tb(error.__traceback__)
+    lines = [frame.lineno for frame in frames if str(Path(frame.filename).resolve()) == here]
     line = getattr(error, "lineno", None) if isinstance(error, SyntaxError) else None
     where = line if line is not None else (lines[-1] if lines else None)
     place = f"{path}:{where}" if where is not None else str(path)

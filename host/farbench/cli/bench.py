@@ -121,7 +121,7 @@ class _Bench:
                 timeout=self._wait_s,
                 on_queued=queued,
             ) as session:
-                task.say(f"timing {self._plan.entry.name} on {session.name}")
+                task.begin(f"timing {self._plan.entry.name} on {session.name}")
                 self._out.event("granted", device=session.name, queued_s=session.queued_s)
                 return time_on(session, self._plan, _Follow(self._out, task, session.name))
 

@@ -21,4 +21,7 @@ def command(arguments: tuple[str, ...]) -> int:
     names_tracker = any(word == "--tracker" or word.startswith("--tracker=") for word in given)
     if not asks_help and not names_tracker:
         given = ["--tracker", str(options.settings_from().tracker_address), *given]
-    return device_main(given)
+    try:
+        return device_main(given)
+    except SystemExit as done:  # argparse's way to end after --help or bad flags
+        return done.code if isinstance(done.code, int) else 1

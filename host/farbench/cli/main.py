@@ -1,26 +1,31 @@
 """The door of the command line: exit statuses, and errors as one line.
 
-0 done, 1 the run failed, 2 used wrongly, 130 stopped by Ctrl-C.
+0 done, 1 the run failed, 2 used wrongly, 130 stopped by Ctrl-C, 143 by SIGTERM.
 """
 
 from __future__ import annotations
 
 import json
 import os
+import signal
 import sys
-from collections.abc import Sequence
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from types import FrameType
 
-from farbench.errors import HostError, MissingExtra, is_ours
+from farbench.errors import AddressError, HostError, MissingExtra, is_ours
 from farbench.extras import load
 
-FAILED, USAGE, INTERRUPTED = 1, 2, 130
+FAILED, USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run one command and give the exit status; errors of ours end as one line on stderr."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     try:
-        return _run(arguments)
+        with _signals():
+            return _run(arguments)
     except KeyboardInterrupt:
         print("farbench: stopped", file=sys.stderr)
         return INTERRUPTED
@@ -32,7 +37,33 @@ def main(argv: Sequence[str] | None = None) -> int:
         if not is_ours(error):
             raise
         _tell(error, as_json="--json" in arguments)
-        return error.exit_status if isinstance(error, HostError) else FAILED
+        return _status(error)
+
+
+@contextmanager
+def _signals() -> Iterator[None]:
+    """Let Ctrl-C and SIGTERM unwind what is open, also where a shell had Ctrl-C ignored.
+
+    A shell without job control starts background commands so, and then no one could stop them
+    but by force, which would leave their devices and leases behind.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGTERM, _terminated)
+    ignored = signal.getsignal(signal.SIGINT) is signal.SIG_IGN
+    if ignored:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)
+        if ignored:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
+def _terminated(number: int, frame: FrameType | None) -> None:
+    raise SystemExit(TERMINATED)
 
 
 def _run(arguments: list[str]) -> int:
@@ -57,6 +88,15 @@ def _run(arguments: list[str]) -> int:
         _say(f"{error.format_message()}{where}", type(error).__name__, "--json" in arguments)
         return int(error.exit_code)
     return status if isinstance(status, int) else 0
+
+
+def _status(error: Exception) -> int:
+    """Tell bad input (2) from a run that failed (1)."""
+    if isinstance(error, HostError):
+        return error.exit_status
+    # The compiler is not imported for the sake of one name.
+    is_target = type(error).__name__ == "TargetError"
+    return USAGE if is_target or isinstance(error, AddressError) else FAILED
 
 
 def _tell(error: Exception, as_json: bool) -> None:

@@ -100,6 +100,11 @@ class Task:
         if time.monotonic() - self._said_at >= self._interval_s:
             self.say(f"{self._title}: {text}")
 
+    def begin(self, title: str) -> None:
+        """Go on to another part of the work, and say so."""
+        self._title = title
+        self.say(title)
+
     def say(self, text: str) -> None:
         """Say a line that is always shown."""
         self._said_at = time.monotonic()

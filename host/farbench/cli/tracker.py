@@ -2,10 +2,7 @@
 
 from __future__ import annotations
 
-import logging
-import signal
 from pathlib import Path
-from types import FrameType
 
 import click
 
@@ -29,18 +26,13 @@ from farbench_tracker.service import TrackerServer
 def command(
     host: str | None, port: int | None, insecure: bool, config: Path | None, as_json: bool
 ) -> None:
-    """Run a tracker until Ctrl-C; port 0 lets the system pick one, which is printed."""
+    """Run a tracker until Ctrl-C or SIGTERM; port 0 lets the system pick one, which is printed."""
     chosen = _read(config) if config is not None else Options(port=TRACKER_PORT)
     host = chosen.host if host is None else host
     port = chosen.port if port is None else port
     insecure = insecure or chosen.insecure
     out = Output(as_json)
 
-    def stop(number: int, frame: FrameType | None) -> None:
-        raise SystemExit(0)
-
-    signal.signal(signal.SIGTERM, stop)
-    logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
     with TrackerServer(host, port, chosen.settings, insecure=insecure) as server:
         out.event("listening", address=str(server.address))
         out.line(f"tracker listens at {server.address}; Ctrl-C stops it")

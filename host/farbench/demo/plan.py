@@ -48,14 +48,16 @@ def usable_cores() -> tuple[int, ...]:
     return tuple(sorted(os.sched_getaffinity(0)))
 
 
-def make_plan(cores: Sequence[int], with_board: bool, arch: str) -> DemoPlan:
+def make_plan(
+    cores: Sequence[int], arch: str, set_name: str = "resnet18", with_board: bool = True
+) -> DemoPlan:
     """Share the cores out: the device that is timed keeps its own, all else runs on the others.
 
     With one core, or where cores are unknown, everything shares them.
     """
     half = len(cores) // 2
     host, device = (tuple(cores[:half]), tuple(cores[half:])) if half else ((), ())
-    native = DeviceRole(NATIVE, arch, "native", "resnet18", NATIVE_COUNTS, False, device)
+    native = DeviceRole(NATIVE, arch, "native", set_name, NATIVE_COUNTS, False, device)
     board = None
     if with_board:
         board = DeviceRole(BOARD, "aarch64", "pi4", "small", BOARD_COUNTS, True, host)

@@ -130,6 +130,11 @@ class Show:
         for run in self._runs:
             run.join(JOIN_S)
 
+    def ordered_rows(self) -> tuple[Row, ...]:
+        """Give the rows by device, each in the order of its set."""
+        names = [run.role.name for run in self._runs]
+        return tuple(sorted(self.rows, key=lambda row: names.index(row.device)))
+
     @property
     def devices(self) -> list[dict[str, object]]:
         """Give name, arch and emulated of each device that took part."""
@@ -145,7 +150,7 @@ class Show:
         )
         made_at = time.strftime("%Y-%m-%d %H:%M:%S %z")
         return Report(
-            f"farbench {fb.__version__}: demo", made_at, sections, tuple(self.rows), notes
+            f"farbench {fb.__version__}: demo", made_at, sections, self.ordered_rows(), notes
         )
 
 
