@@ -1,14 +1,14 @@
 """Walk and rebuild loop IR: children, map over children, substitution.
 
-A package that adds expression nodes of its own gives them `children()` and `rebuild(children)`,
-and everything here works on them.
+A package that adds expression nodes of its own derives them from `Extension`, with `children()`
+and `rebuild(children)`, and everything here works on them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
-from typing import Any, Protocol, overload, runtime_checkable
+from typing import Any, overload
 
 from farbench_compiler.ir.expr import (
     Binary,
@@ -43,15 +43,18 @@ ExprMap = Callable[[Expr], Expr]
 StmtMap = Callable[[Stmt], Stmt]
 
 
-@runtime_checkable
-class Extension(Protocol):
-    """An expression node that this package does not know."""
+class Extension(Expr):
+    """An expression node that this package does not know: its class derives from this one."""
+
+    __slots__ = ()
 
     def children(self) -> tuple[Expr, ...]:
         """Give the expressions below, in a fixed order."""
+        raise NotImplementedError
 
     def rebuild(self, children: tuple[Expr, ...]) -> Expr:
         """Make the same node over other children."""
+        raise NotImplementedError
 
 
 def children(node: Node) -> tuple[Node, ...]:

@@ -11,6 +11,7 @@ from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir import expr as ir
 from farbench_compiler.ir.dtypes import BOOL, INT32, DType, dtype
 from farbench_compiler.ir.expr import Expr, ExprLike, Var, as_expr
+from farbench_compiler.ir.visit import Extension
 from farbench_compiler.te.axis import IterVar
 
 Axes = IterVar | Sequence[IterVar]
@@ -30,7 +31,7 @@ class Combiner:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Reduce(Expr):
+class Reduce(Extension):
     """Value `index` of `sources` combined over `axis` where `condition`, beginning with `init`."""
 
     combiner: Combiner
