@@ -77,6 +77,9 @@ def _optimise(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
 def _initialise() -> None:
     llvm.initialize_all_targets()
     llvm.initialize_all_asmprinters()
+    # ARM's own list scheduler lifts all loads of a register tile to its top and spills it; the
+    # other targets take the order of the source already.
+    llvm.set_option("farbench", "-pre-RA-sched=source")
 
 
 @lru_cache(maxsize=32)

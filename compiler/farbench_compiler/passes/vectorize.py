@@ -76,6 +76,8 @@ class _Walk:
         s = replace(s, body=inner)
         if _holds_vectors(inner):
             return replace(s, kind="serial")
+        if _is_reduction(s):  # LLVM may vectorise it as a whole, and reassociate
+            return s
         limit = self._longest(s)
         if limit <= 1:
             short = isinstance(s.extent, IntImm) and s.extent.value <= 16
@@ -135,8 +137,7 @@ class _Walk:
         try:
             return _Expand(s, lanes, inside, self._options).run()
         except NotLanes:
-            # A sum over the loop variable stays a loop that LLVM may vectorise and reassociate.
-            return s if _is_reduction(s) else replace(s, kind="serial")
+            return replace(s, kind="serial")
 
 
 class _Expand:
