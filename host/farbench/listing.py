@@ -25,7 +25,7 @@ def device_row(device: DeviceInfo) -> tuple[str, ...]:
         f"{gib:.1f} GiB" if gib else "",
         device.addresses[0] if device.addresses else "",
         ",".join(f"{key}={value}" for key, value in sorted(device.labels.items())),
-        device.id[:12],
+        device.id,
     )
 
 

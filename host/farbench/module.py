@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import shutil
+import os
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,10 +31,30 @@ if TYPE_CHECKING:
 HERE = "this process"
 
 
+@dataclass(frozen=True)
+class _File:
+    """A library as a file held it when it was read; the file may be another one by now."""
+
+    path: Path
+    data: bytes
+
+    def copy_to(self, target: Path) -> None:
+        """Write it beside its new place and move it there, readable by all."""
+        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
+        part = Path(name)
+        try:
+            with os.fdopen(descriptor, "wb") as file:
+                file.write(self.data)
+            part.chmod(0o644)
+            part.replace(target)
+        finally:
+            part.unlink(missing_ok=True)
+
+
 class Module(LoadedModule):
     """A compiled library; calls run in the caller's process, without isolation or deadline."""
 
-    def __init__(self, manifest: Manifest, origin: Artifact | Path) -> None:
+    def __init__(self, manifest: Manifest, origin: Artifact | _File) -> None:
         super().__init__(manifest)
         self._origin = origin
         self._loaded: tuple[Library, Context] | None = None
@@ -63,15 +84,15 @@ class Module(LoadedModule):
         target = Path(path)
         if not target.absolute().parent.is_dir():
             raise UsageError(f"no folder {target.parent} to write {target.name} into")
-        if isinstance(self._origin, Path):
-            shutil.copyfile(self._origin, target)
+        if isinstance(self._origin, _File):
+            self._origin.copy_to(target)
         else:
             self._origin.export_library(target, progress)
 
     def get_source(self, kind: str = "ll") -> str:
         """Give the code as text, `ll` (LLVM) or `asm`; a library read from a file has none."""
-        if isinstance(self._origin, Path):
-            raise UsageError(f"{self._origin} was read from a file; its source is not in it")
+        if isinstance(self._origin, _File):
+            raise UsageError(f"{self._origin.path} was read from a file; its source is not in it")
         return self._origin.get_source(kind)
 
     def call(self, entry: Entry, args: tuple[CallArgument, ...], timeout_s: float) -> None:
@@ -115,14 +136,10 @@ class Module(LoadedModule):
 
     def _load(self) -> tuple[Library, Context]:
         if self._loaded is None:
-            if isinstance(self._origin, Path):
-                self._loaded = resident.load(self._origin)
-            else:
-                with tempfile.TemporaryDirectory(prefix="farbench-module-") as folder:
-                    path = Path(folder) / "module.so"
-                    path.write_bytes(self._origin.link())
-                    # Once mapped, the file is needed no longer.
-                    self._loaded = resident.load(path)
+            origin = self._origin
+            self._loaded = resident.load(
+                origin.data if isinstance(origin, _File) else origin.link()
+            )
         return self._loaded
 
     def __repr__(self) -> str:
@@ -170,4 +187,4 @@ def load_module(path: str | Path) -> Module:
     found = Path(path)
     if not found.is_file():
         raise UsageError(f"no library {found}")
-    return Module(read_manifest(found), found)
+    return Module(read_manifest(found), _File(found, found.read_bytes()))

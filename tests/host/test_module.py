@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import farbench as fb
-from farbench import errors, nd
+from farbench import errors, nd, te
 from farbench_rpc.manifest import ArgumentError, ManifestError
 
 pytestmark = pytest.mark.linux
@@ -93,3 +93,36 @@ def test_it_is_exported_as_it_is(module: fb.Module, tmp_path: Path) -> None:
         module.export_library(tmp_path / "none" / "copy.so")
     with pytest.raises(errors.UsageError, match="source"):
         module.get_source()
+
+
+def scaling(factor: int) -> fb.Module:
+    a = te.placeholder((4,), name="A")
+    b = te.compute(a.shape, lambda i: a[i] * factor, name="B")
+    return fb.build(te.create_schedule(b.op), [a, b], name="scale")
+
+
+def scaled(module: fb.Module) -> list[float]:
+    out = np.zeros(4, dtype=np.float32)
+    module(np.ones(4, dtype=np.float32), out)
+    return list(out)
+
+
+def test_n11_a_path_that_was_written_anew_gives_the_new_library(tmp_path: Path) -> None:
+    path = tmp_path / "scale.so"
+    scaling(2).export_library(path)
+    old = fb.load_module(path)
+    assert scaled(old) == [2.0] * 4
+    scaling(3).export_library(path)
+    assert scaled(fb.load_module(path)) == [3.0] * 4
+    assert scaled(old) == [2.0] * 4
+
+
+def test_n11_a_file_that_is_written_over_leaves_what_was_read_of_it(tmp_path: Path) -> None:
+    path = tmp_path / "scale.so"
+    scaling(5).export_library(path)
+    loaded, unused = fb.load_module(path), fb.load_module(path)
+    assert scaled(loaded) == [5.0] * 4
+    path.write_bytes(bytes(path.stat().st_size))
+    assert scaled(loaded) == scaled(unused) == [5.0] * 4
+    unused.export_library(path)
+    assert scaled(fb.load_module(path)) == [5.0] * 4
