@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from farbench_device_runtime import facts, procfs
-from farbench_device_runtime.batching import Batch, Timer, find_batch
+from farbench_device_runtime.batching import TICKS, Batch, Timer, find_batch
 from farbench_rpc.errors import InvalidArgument, Value
 from farbench_rpc.messages import StopRule
 
@@ -179,6 +179,7 @@ class _Arm:
         self.began = time.monotonic_ns()
         self.facts: dict[str, Value] = {}
         self.taken = 0
+        self.seen = array("q")
 
     def run(self, send: Send, flush_bytes: int) -> set[str]:
         """Time the first call, find the batch, take the samples; give what disturbed."""
@@ -196,7 +197,8 @@ class _Arm:
             cold=bool(flush_bytes),
             flush_bytes=flush_bytes,
         )
-        return flags | ({"short_samples"} if batch.short else set())
+        ticks = sorted(self.seen)[len(self.seen) // 2] // max(1, self.timer.resolution_ns)
+        return flags | ({"short_samples"} if batch.short or ticks < TICKS else set())
 
     def _batch(self, flush_bytes: int) -> Batch:
         """Find k: 1 in a cold measurement, `number` itself when it is exact."""
@@ -223,7 +225,9 @@ class _Arm:
             if self.taken and (self.taken + 1) * k > stop.max_calls:
                 break
             began = time.monotonic_ns()
-            add(sample(k, flush_bytes))
+            total_ns = sample(k, flush_bytes)
+            add(total_ns)
+            self.seen.append(total_ns)
             last = time.monotonic_ns() - began
             self.taken += 1
         stream.flush()
