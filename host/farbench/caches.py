@@ -37,9 +37,8 @@ class Cache:
 
 def caches() -> tuple[Cache, ...]:
     """List the caches of this user, whether they exist or not."""
-    from farbench_compiler.toolchain import cache_dir
-
     from farbench.boards.tree import cache_folder
+    from farbench_compiler.toolchain import cache_dir
 
     return (
         Cache("toolchain", "C runtime and support libraries by target", cache_dir()),
