@@ -37,9 +37,9 @@ def test_c2_the_package_imports_with_what_a_board_has() -> None:
     assert (done.returncode, done.stdout.strip()) == (0, fb.__version__)
 
 
-@pytest.mark.parametrize("name", ["nd", "load_module", "connect_tracker", "stats", "local"])
+@pytest.mark.parametrize("name", ["nd", "load_module", "connect_tracker", "stats"])
 def test_c2_what_is_missing_is_named_with_its_extra(name: str) -> None:
-    call = "()" if name in ("connect_tracker", "local") else ""
+    call = "()" if name == "connect_tracker" else ""
     done = python(f"import farbench\nfarbench.{name}{call}")
     assert done.returncode == 1
     assert "pip install 'farbench[host]'" in done.stderr.splitlines()[-1]
