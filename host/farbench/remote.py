@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from farbench.session import Session
 
 ANSWER_MARGIN_S = 10.0  # on top of a deadline that the device itself keeps
+CALLS_KEPT = 256
 
 
 class Placed:
@@ -78,6 +79,7 @@ class RemoteModule(LoadedModule):
         self.session = session
         self.name = name
         self.handle = handle
+        self._known: dict[tuple[object, ...], m.CallEntry] = {}
 
     @property
     def device(self) -> Device:
@@ -86,10 +88,37 @@ class RemoteModule(LoadedModule):
 
     def call(self, entry: Entry, args: tuple[CallArgument, ...], timeout_s: float) -> None:
         """Run an entry once on the device; typed errors say how a kernel ended badly."""
+        key = self._key(entry, args, timeout_s)
+        known = self._known.get(key) if key is not None else None
+        if known is not None:
+            self.session.ask(known, timeout_s=timeout_s + ANSWER_MARGIN_S)
+            return
         placed = Placed(self.session, entry, args)
         request = m.CallEntry(self.handle, entry.name, tuple(placed.values), timeout_s)
         self.session.ask(request, timeout_s=timeout_s + ANSWER_MARGIN_S)
         placed.bring_back()
+        if key is not None:
+            if len(self._known) >= CALLS_KEPT:
+                self._known.clear()
+            self._known[key] = request
+
+    def _key(
+        self, entry: Entry, args: tuple[CallArgument, ...], timeout_s: float
+    ) -> tuple[object, ...] | None:
+        """Name a call whose check would come out the same again; None if it must be made anew.
+
+        A handle is never given twice in a session, and its shape and dtype never change.
+        """
+        words: list[object] = [entry.name, timeout_s]
+        for arg in args:
+            kind = type(arg)
+            if isinstance(arg, DeviceArray) and arg.session is self.session:
+                words.append(arg.handle)
+            elif kind is int or kind is float:
+                words.append((kind, arg))
+            else:
+                return None
+        return tuple(words)
 
     def measure(
         self, entry: Entry, args: tuple[CallArgument, ...], counts: Counts, on_sample: OnSample
