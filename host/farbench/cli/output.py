@@ -5,12 +5,14 @@ from __future__ import annotations
 import json
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any, TextIO
+from typing import TextIO
 
 from farbench.extras import load
 from farbench.listing import aligned, is_numeric
+
+Show = Callable[[str], None]
 
 QUIET_S = 0.5  # plain progress lines of one task come no closer together than this
 
@@ -60,17 +62,19 @@ class Output:
     def task(self, title: str) -> Iterator[Task]:
         """Show one piece of long work: a spinner on a terminal, plain lines elsewhere."""
         if not self._stderr.isatty() or self.as_json:
-            quiet = Task(None if self.as_json else self.note, title)
-            yield quiet
+            say = _silent if self.as_json else self.note
+            yield Task(title, say, say)
             return
         console = load("rich.console").Console(file=self._stderr)
-        with console.status(title) as status:
-
-            def show(text: str) -> None:
-                # A title of a user's making must not be read as markup.
-                status.update(load("rich.markup").escape(text))
-
-            yield Task(show, title, interval_s=0.0)
+        # Text of a user's making must not be read as markup.
+        plain = load("rich.text").Text
+        with console.status(plain(title)) as status:
+            yield Task(
+                title,
+                lambda text: status.update(plain(text)),
+                lambda text: console.print(plain(text)),
+                interval_s=0.0,
+            )
 
     def _json(self, value: object) -> None:
         print(json.dumps(value, default=_plain), file=self._stdout, flush=True)
@@ -79,37 +83,44 @@ class Output:
         table = load("rich.table").Table()
         for index, column in enumerate(columns):
             numeric = bool(rows) and all(is_numeric(row[index]) for row in rows)
-            table.add_column(column, justify="right" if numeric else "left")
+            table.add_column(column, justify="right" if numeric else "left", overflow="fold")
         for row in rows:
             table.add_row(*(load("rich.text").Text(cell) for cell in row))
         load("rich.console").Console(file=self._stdout).print(table)
 
 
 class Task:
-    """Progress of one piece of work; `step` says what is being done now."""
+    """Progress of one piece of work: `update` shows what is done now, `keep` what was done."""
 
-    def __init__(self, show: Any, title: str, interval_s: float = QUIET_S) -> None:
-        self._show = show
-        self._title = title
+    def __init__(self, title: str, update: Show, keep: Show, interval_s: float = QUIET_S) -> None:
+        self._update = update
+        self._keep = keep
         self._interval_s = interval_s
         self._said_at = float("-inf")
-        self.say(title)
-
-    def step(self, text: str) -> None:
-        """Say how far it is; lines that come too fast for plain text are left out."""
-        if time.monotonic() - self._said_at >= self._interval_s:
-            self.say(f"{self._title}: {text}")
+        self._title = ""
+        self.begin(title)
 
     def begin(self, title: str) -> None:
         """Go on to another part of the work, and say so."""
         self._title = title
-        self.say(title)
+        self._said_at = time.monotonic()
+        self._update(title)
+
+    def step(self, text: str) -> None:
+        """Say how far it is; lines that come too fast for plain text are left out."""
+        now = time.monotonic()
+        if now - self._said_at >= self._interval_s:
+            self._said_at = now
+            self._update(f"{self._title}: {text}")
 
     def say(self, text: str) -> None:
-        """Say a line that is always shown."""
+        """Say a line that stays."""
         self._said_at = time.monotonic()
-        if self._show is not None:
-            self._show(text)
+        self._keep(text)
+
+
+def _silent(text: str) -> None:
+    """Say nothing: a program reads the events."""
 
 
 def _plain(value: object) -> object:

@@ -21,13 +21,13 @@ NOTE = (
 def play(plan: DemoPlan, out: Output, report_path: Path) -> int:
     """Run the demo and show it; gives 0 when every workload ran and was valid."""
     with out.task("demo") as task, Show(plan) as show:
-        task.say("starting a tracker and devices")
+        task.begin("starting a tracker and devices")
         skipped = []
         for event in show.play(task.say):
             _tell(out, task, event)
             if event.kind == "skipped":
                 skipped.append(f"{event.device}: {event.text}")
-        task.say("writing the report")
+        task.begin("writing the report")
         write_report(show.report((NOTE, *skipped)), report_path)
         devices, rows = show.devices, show.ordered_rows()
     out.table(COLUMNS, [row.cells() for row in rows])
@@ -53,6 +53,7 @@ def _tell(out: Output, task: Task, event: Event) -> None:
     elif event.kind == "device":
         out.event("device", device=event.device, arch=event.text)
         task.say(f"{event.device} ({event.text}) is ready")
+        task.begin("timing")
     elif event.kind == "built":
         out.event("built", device=event.device, workload=event.workload, seconds=event.seconds)
         task.step(f"{event.workload} for {event.device} built in {seconds(event.seconds)}")
