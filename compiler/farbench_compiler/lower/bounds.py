@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from collections.abc import Container
 
-from farbench_compiler.ir.expr import Var
+from farbench_compiler.ir.expr import Var, const
 from farbench_compiler.ir.visit import substitute
 from farbench_compiler.lower.nest import Nest, build_nest
 from farbench_compiler.lower.placement import Placement
-from farbench_compiler.lower.region import Part, Span, clamp, span_of, union
+from farbench_compiler.lower.region import Part, Span, clamp, constant, span_of, union
 from farbench_compiler.lower.variables import Variables
+from farbench_compiler.te.axis import IterVar
 from farbench_compiler.te.stage import Stage
 from farbench_compiler.te.tensor import Tensor, reads
+
+MOST_LANES = 64  # of the shortest elements in the longest vectors
 
 
 def infer_bounds(
@@ -51,8 +54,18 @@ def _needed(
     for found, axis in zip(spans, op.axis, strict=True):
         known = [span for span in found if span is not None]
         joined = union(known, variables) if known and len(known) == len(found) else None
-        parts.append(clamp(joined, axis.domain.extent, variables))
+        part = clamp(joined, axis.domain.extent, variables)
+        parts.append(_whole_vector(stage, axis, part))
     return tuple(parts)
+
+
+def _whole_vector(stage: Stage, axis: IterVar, part: Part) -> Part:
+    """Widen a part to all lanes of an axis that is one vector: fewer would be several vectors."""
+    size, needed = constant(axis.domain.extent), constant(part.extent)
+    if stage.kinds.get(axis) != "vectorized" or size is None or needed is None:
+        return part
+    one_vector = size & (size - 1) == 0 and size <= MOST_LANES and needed < size < 2 * needed
+    return Part(axis.domain.begin, const(size)) if one_vector else part
 
 
 def _fixed_variables(

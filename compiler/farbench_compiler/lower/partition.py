@@ -8,7 +8,7 @@ Outermost loops come first; in what is left over, constant thresholds trim the i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from farbench_compiler.ir import poly
@@ -26,6 +26,8 @@ SIZE_LIMIT = 60_000
 # Cuts hold the cuts before them: without a bound, loops with several guards of symbolic size would
 # grow them exponentially.
 CUT_LIMIT = 12
+# A padded and tiled loop has up to four thresholds of its own.
+MAX_SPLITS = 4
 
 
 @dataclass
@@ -85,71 +87,94 @@ class _Partitioner:
                 return map_children(s, lambda e: e, lambda inner: self.stmt(inner, known))
         return s
 
-    def _loop(self, s: For, known: _Known) -> Stmt:
-        end = known.simplifier.expr(s.begin + s.extent)
-        inside = known.under({s.var: Interval(s.begin, known.simplifier.expr(end - 1))})
-        for found in thresholds(s.body, s.var, inside.ranges):
-            made = self._split_loop(s, end, found, known)
+    def _loop(self, s: For, known: _Known, done: frozenset[str] = frozenset()) -> Stmt:
+        """Partition a loop at the first threshold that is not `done` and gains something."""
+        last = known.simplifier.expr(s.begin + s.extent - 1)
+        inside = known.under({s.var: Interval(s.begin, last)})
+        if s.kind == "parallel":
+            body = self._branches(s.var, s.body, inside)
+            return For(s.var, s.begin, s.extent, s.kind, body)
+        for found in self._open(s.body, s.var, inside, done):
+            made = self._split_loop(s, found, known, done | {found.name})
             if made is not None:
                 return made
         return For(s.var, s.begin, s.extent, s.kind, self.stmt(s.body, inside))
 
-    def _split_loop(self, s: For, end: Expr, found: Threshold, known: _Known) -> Stmt | None:
+    @staticmethod
+    def _open(body: Stmt, var: Var, known: _Known, done: frozenset[str]) -> Iterator[Threshold]:
+        """Give the thresholds that are left; where a proof fails, the same one turns up again."""
+        if len(done) < MAX_SPLITS:
+            found = thresholds(body, var, known.ranges)
+            yield from (t for t in found if t.name not in done)
+
+    def _split_loop(
+        self, s: For, found: Threshold, known: _Known, done: frozenset[str]
+    ) -> Stmt | None:
         """Split a loop at a threshold; None where that gains nothing or costs too much."""
+        end = known.simplifier.expr(s.begin + s.extent)
         low = binary("max", found.at, s.begin)
         cut = known.simplifier.expr(binary("min", low, end))
         if s.kind in ("vectorized", "unrolled") and not isinstance(cut, IntImm):
             return None
         if sum(1 for _ in walk(cut)) > CUT_LIMIT:
             return None
-        above = known.proves(s.begin - cut)  # the cut is at the beginning
-        below = known.proves(cut - end)
-        if (above if found.below else below) or not self.budget.takes(code_size(s.body)):
+        never = known.proves(s.begin - cut) if found.below else known.proves(cut - end)
+        if never or not self.budget.takes(code_size(s.body)):
             return None
         before = known.under(_range(s.var, s.begin, cut, known), found.facts(True))
         behind = known.under(_range(s.var, cut, end, known), found.facts(False))
-        if s.kind == "parallel":
-            yes, no = (self._body(s.body, s.var, k) for k in (before, behind))
-            cond = compare("lt", s.var, cut)
-            return For(s.var, s.begin, s.extent, s.kind, IfThen(cond, yes, no))
         return sequence((
-            self._part(s, s.begin, cut, known, before),
-            self._part(s, cut, end, known, behind),
+            self._part(s, (s.begin, cut), known, before, done),
+            self._part(s, (cut, end), known, behind, done),
         ))  # fmt: skip
 
-    def _part(self, s: For, begin: Expr, end: Expr, known: _Known, inside: _Known) -> Stmt:
-        """Give the loop from begin to end; what is known `inside` holds in its body alone."""
-        extent = known.simplifier.expr(end - begin)
+    def _part(
+        self, s: For, ends: tuple[Expr, Expr], known: _Known, inside: _Known, done: frozenset[str]
+    ) -> Stmt:
+        """Give the loop between two ends; what is known `inside` holds in its body alone."""
+        extent = known.simplifier.expr(ends[1] - ends[0])
         if known.proves(0 - extent):
             return Seq(())
         if isinstance(extent, IntImm) and extent.value == 1:
-            return self._body(s.body, s.var, inside)
+            return self._one_value(s.body, s.var, inside)
         body = inside.simplifier.stmt(s.body)
-        return self.stmt(For(s.var, begin, extent, s.kind, body), known)
+        return self._loop(For(s.var, ends[0], extent, s.kind, body), known, done)
 
-    def _body(self, body: Stmt, var: Var, known: _Known) -> Stmt:
-        """Simplify and partition a body where its variable lies in the range that is known."""
-        span = known.ranges[var]
-        low, high = span.low, span.high
-        if isinstance(low, Expr) and isinstance(high, Expr) and known.proves(low - high):
+    def _one_value(self, body: Stmt, var: Var, known: _Known) -> Stmt:
+        """Simplify and partition a body whose variable has one value."""
+        low = known.ranges[var].low
+        if isinstance(low, Expr):
             body = substitute(body, {var: low})
         return self.stmt(known.simplifier.stmt(body), known)
 
     def _let(self, var: Var, value: Expr, body: Stmt, known: _Known) -> Stmt:
-        span = bounds(value, known.ranges)
-        inside = known.under({var: span})
-        low, high = span.numbers
-        for found in thresholds(body, var, inside.ranges):
+        low, high = bounds(value, known.ranges).numbers
+        first = None if low is None else IntImm(low)
+        last = None if high is None else IntImm(high)
+        return Let(var, value, self._branches(var, body, known.under({var: Interval(first, last)})))
+
+    def _branches(
+        self, var: Var, body: Stmt, known: _Known, done: frozenset[str] = frozenset()
+    ) -> Stmt:
+        """Branch at the thresholds of a variable whose range is known."""
+        low, high = known.ranges[var].low, known.ranges[var].high
+        if isinstance(low, Expr) and isinstance(high, Expr) and known.proves(low - high):
+            return self._one_value(body, var, known)
+        for found in self._open(body, var, known, done):
             at = known.simplifier.expr(found.at)
-            if not self.budget.takes(code_size(body)):
-                break
-            last = None if high is None else IntImm(high)
-            first = None if low is None else IntImm(low)
-            yes = inside.under({var: Interval(first, at - 1)}, found.facts(True))
-            no = inside.under({var: Interval(at, last)}, found.facts(False))
-            made = (self._body(body, var, k) for k in (yes, no))
-            return Let(var, value, IfThen(compare("lt", var, at), *made))
-        return Let(var, value, self.stmt(body, inside))
+            never = known.proves(var - at) if found.below else known.proves(at - 1 - var)
+            if never or not self.budget.takes(code_size(body)):
+                continue
+            parts = (
+                known.under({var: Interval(low, at - 1)}, found.facts(True)),
+                known.under({var: Interval(at, high)}, found.facts(False)),
+            )
+            yes, no = (
+                self._branches(var, part.simplifier.stmt(body), part, done | {found.name})
+                for part in parts
+            )
+            return IfThen(compare("lt", var, at), yes, no)
+        return self.stmt(body, known)
 
 
 def _range(var: Var, begin: Expr, end: Expr, known: _Known) -> dict[Var, Interval]:

@@ -30,6 +30,11 @@ class Threshold:
     below: bool
     worst: Poly
 
+    @property
+    def name(self) -> str:
+        """A text that thresholds of the same place and direction share."""
+        return f"{'<' if self.below else '>='}{key(self.at)}"
+
     def facts(self, first: bool) -> tuple[Poly, ...]:
         """Give what is known in the part before the threshold, or in the part behind it."""
         if first == self.below:
@@ -61,11 +66,9 @@ def thresholds(body: Stmt, var: Var, ranges: Ranges) -> Iterator[Threshold]:
         if not any(var in term.atoms for term in guard.fact.terms.values()):
             continue
         found = _solve(guard.fact, var, guard.inner, ranges)
-        if found is not None:
-            name = f"{found.below}{key(found.at)}"
-            if name not in seen:
-                seen.add(name)
-                yield found
+        if found is not None and found.name not in seen:
+            seen.add(found.name)
+            yield found
 
 
 def _guards(s: Stmt, inner: Ranges, times: int) -> Iterator[_Guard]:
