@@ -22,6 +22,8 @@ _DIGEST = re.compile(r"[0-9a-f]{64}")
 _PARTIAL = ".part"
 _READ = 1 << 20
 _OPEN_PARTIALS = 16
+# What was cut off is kept, so that it can go on, but only up to this part of the store's limit.
+_PARTIAL_SHARE = 4
 
 
 @dataclass
@@ -77,6 +79,14 @@ class Store:
     def used(self) -> int:
         """Count the bytes of complete files."""
         return sum(self._sizes.values())
+
+    @property
+    def _sent(self) -> int:
+        """Count the bytes that came of files on their way, a chunk more or less for each."""
+        return sum(
+            max(0, one.nbytes - len(one.missing) * self.chunk_bytes)
+            for one in self._partials.values()
+        )
 
     def announce(self, digest: str, nbytes: int, instead: str = "") -> tuple[tuple[int, int], ...]:
         """Tell which chunks [first, last) of a file are missing; none: it is here.
@@ -208,13 +218,15 @@ class Store:
         self._holders[digest] = self._holders.get(digest, 0) + 1
 
     def release(self, digests: Sequence[str]) -> None:
-        """Let files go that a session held."""
+        """Let files go that a session held, and what it left half sent beyond its share."""
         for digest in digests:
             left = self._holders.get(digest, 0) - 1
             if left > 0:
                 self._holders[digest] = left
             else:
                 self._holders.pop(digest, None)
+        while self._sent > self.store_limit // _PARTIAL_SHARE:
+            self.abandon(next(iter(self._partials)))
         self.trim()
 
     def path(self, digest: str) -> str:
@@ -223,7 +235,7 @@ class Store:
 
     def trim(self) -> None:
         """Drop the least recently used files beyond the limit, but those that are held."""
-        excess = self.used - self.store_limit
+        excess = self.used + self._sent - self.store_limit
         for digest in list(self._sizes):
             if excess <= 0:
                 return

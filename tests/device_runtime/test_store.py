@@ -171,6 +171,25 @@ def test_many_begun_uploads_leave_a_bounded_trace(open_store: Open) -> None:
 PASSING = "ab" * 32
 
 
+def test_s8_what_was_cut_off_is_bounded_once_its_session_is_over(open_store: Open) -> None:
+    store = open_store(limit=8 * CHUNK)
+    kept: list[str] = []
+    for seed in range(4):
+        data, digest = content(2 * CHUNK, seed)
+        store.announce(digest, len(data))
+        store.write(digest, 0, data[:CHUNK])
+        store.release(())
+        kept.append(digest)
+        parts = [name for name in os.listdir(store.folder) if name.endswith(".part")]
+        assert sorted(parts) == sorted(f"{one}.part" for one in kept[-2:])
+    # A quarter is for them, and whole files have the rest.
+    for seed in range(10, 18):
+        data, digest = content(CHUNK, seed)
+        send(store, data, digest, list.sort)
+        store.trim()
+    assert store.used == 6 * CHUNK
+
+
 def begin_ahead(store: Store, data: bytes, chunks: int) -> None:
     store.announce(PASSING, len(data))
     for index in range(chunks):
