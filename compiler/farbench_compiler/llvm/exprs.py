@@ -167,12 +167,19 @@ class Exprs:
                     return False
         return True
 
-    def place(self, buffer: Buffer, index: Expr) -> Place:
+    def inside(self, buffer: Buffer, index: Expr) -> bool:
+        """Prove that an access stays inside of its buffer, whatever lanes a mask leaves out."""
+        (size,) = buffer.shape
+        low, high = self.bounds(index)
+        if not isinstance(size, IntImm) or low is None or high is None:
+            return False
+        return low >= 0 and high < size.value
+
+    def place(self, buffer: Buffer, index: Expr, masked: bool) -> Place:
         """Find where the lanes of a vector access lie."""
         pointer, step = self.pointers[buffer.uid], constant_step(index)
         if isinstance(index, Ramp) and step is not None:
-            needs_lanes = self.mask is not None and step != 1
-            lanes = self.index(index) if needs_lanes else ""
+            lanes = self.index(index) if masked and step != 1 else ""
             first = self.address(buffer, index.base)
             return Place(buffer, first, pointer, step, lanes, alignment(buffer, index.base))
         return Place(buffer, "", pointer, None, self.index(index), buffer.dtype.nbytes)
@@ -257,10 +264,12 @@ class Exprs:
 
     def _load(self, e: Load) -> str:
         (index,) = e.indices
+        free = self.mask is None or self.inside(e.buffer, index)
         if index.dtype.lanes > 1:
-            mask = None if self.mask is None else self.mask[0]
-            return self.memory.load_lanes(self.place(e.buffer, index), e.dtype, mask)
-        if self.mask is None:
+            mask = None if free or self.mask is None else self.mask[0]
+            place = self.place(e.buffer, index, masked=mask is not None)
+            return self.memory.load_lanes(place, e.dtype, mask)
+        if free:
             return self._load_one(e, index)
         any_lane = self.any_lane()
         nothing = constant(0, e.dtype)

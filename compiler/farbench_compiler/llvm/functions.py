@@ -177,12 +177,23 @@ class _Function:
         exprs = self._exprs
         value = self._updated(s) if self._reduction else exprs.value(s.value)
         if index.dtype.lanes > 1:
-            mask = None if exprs.mask is None else exprs.mask[0]
-            exprs.memory.store_lanes(exprs.place(s.buffer, index), value, s.value.dtype, mask)
+            self._store_lanes(s, index, value)
         elif exprs.mask is None:
             self._store_one(s, value)
         else:
             self._guarded(exprs.any_lane(), lambda: self._store_one(s, value))
+
+    def _store_lanes(self, s: Store, index: Expr, value: str) -> None:
+        exprs, of = self._exprs, s.value.dtype
+        mask = None if exprs.mask is None else exprs.mask[0]
+        if mask is not None and s.buffer.scope == "local" and exprs.inside(s.buffer, index):
+            # Memory of our own may be written where it is not meant, with what it held before:
+            # without masked stores it goes to registers.
+            place = exprs.place(s.buffer, index, masked=False)
+            old = exprs.memory.load_lanes(place, of, None)
+            value, mask = exprs.ops.select(mask, value, old, of), None
+        place = exprs.place(s.buffer, index, masked=mask is not None)
+        exprs.memory.store_lanes(place, value, of, mask)
 
     def _store_one(self, s: Store, value: str) -> None:
         address = self._exprs.address(s.buffer, s.indices[0])

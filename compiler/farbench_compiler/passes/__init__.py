@@ -1,6 +1,6 @@
 """From the loops that lowering leaves to what machine code is emitted from, pass by pass.
 
-flatten -> serialize nested -> hoist allocations -> vectorize -> unroll; the verifier
+flatten -> serialize nested -> hoist allocations -> vectorize -> unswitch -> unroll; the verifier
 runs between them and names the pass that broke the program.
 """
 
@@ -15,6 +15,7 @@ from farbench_compiler.ir.verify import Stage, verify
 from farbench_compiler.passes.flatten import flatten
 from farbench_compiler.passes.place import hoist_allocations, serialize_nested
 from farbench_compiler.passes.unroll import unroll
+from farbench_compiler.passes.unswitch import unswitch
 from farbench_compiler.passes.vectorize import Vectorize
 
 
@@ -51,6 +52,7 @@ def pipeline(target: VectorUnit) -> tuple[Pass, ...]:
         Pass("serialize nested", serialize_nested, "linear"),
         Pass("hoist allocations", hoist_allocations, "linear"),
         Pass("vectorize", Vectorize(vector_bits, masks), "linear"),
+        Pass("unswitch", unswitch, "linear"),
         Pass("unroll", unroll, "flat"),
     )
 

@@ -35,7 +35,7 @@ def hoist_allocations(fn: LoopFunction) -> LoopFunction:
     """Move allocations out of serial and unrolled loops that their size does not depend on.
 
     What a buffer holds at its allocation is undefined, so one memory can serve all iterations.
-    Parallel loops keep theirs: each thread needs its own.
+    Parallel loops keep theirs: each thread needs its own. Local buffers stay: they cost nothing.
     """
     body, buffers = _hoist(_distinct(fn.body, set()))
     return replace(fn, body=_wrapped(body, buffers))
@@ -74,6 +74,8 @@ def _hoist(s: Stmt) -> tuple[Stmt, list[Buffer]]:
     match s:
         case Allocate(buffer, body):
             inner, moving = _hoist(body)
+            if buffer.scope == "local":
+                return Allocate(buffer, inner), moving
             return inner, [buffer, *moving]
         case For(var, _, _, kind, body):
             inner, moving = _hoist(body)

@@ -208,7 +208,7 @@ class _Expand:
             other = None if otherwise is None else self._stmt(otherwise)
             return IfThen(cond, self._stmt(then), other)
         test = self._lanes.everywhere(cond)
-        if self._options.masks and otherwise is None:
+        if otherwise is None and (self._options.masks or _stays_local(then)):
             slow: Stmt = IfThen(self._lanes.vector(cond), self._stmt(then))
         else:
             slow = self._one_by_one(s)
@@ -226,6 +226,11 @@ def _scalar(s: For) -> For:
     """Give a loop a variable of its own and make it serial."""
     var = Var(s.var.name, s.var.dtype)
     return For(var, s.begin, s.extent, "serial", substitute(s.body, {s.var: var}))
+
+
+def _stays_local(s: Stmt) -> bool:
+    """Tell whether a statement writes to local buffers alone: masks then cost a choice, no more."""
+    return all(n.buffer.scope == "local" for n in walk(s) if isinstance(n, Store))
 
 
 def _inner_kind(s: For) -> LoopKind:
