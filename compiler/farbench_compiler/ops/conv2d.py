@@ -5,7 +5,7 @@ The padded image is laid out flat, one row after the other, split by stride into
 moving by one element, so the inputs of neighbouring outputs under one weight are neighbours in
 memory: a flat output position q reads position q + shift, where the shift depends on the weight
 alone. Positions at the end of a row that belong to no output are computed too and left out when
-the result is written.
+the result is written; flat positions are padded to whole vectors.
 """
 
 from __future__ import annotations
@@ -13,14 +13,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from farbench_compiler import te
+from farbench_compiler.ir import dtypes
 from farbench_compiler.ir.expr import Expr
-from farbench_compiler.ops.tiles import Tile, lanes_of, register_tile
+from farbench_compiler.ops.tiles import Tile, lanes_of, register_tile, sum_dtype
 from farbench_compiler.target import Target
+from farbench_compiler.te.axis import IterVar
 from farbench_compiler.te.schedule import Schedule
 from farbench_compiler.te.tensor import Tensor
 
-# Weights of this many bytes stay in a second-level cache while the image passes.
-_CACHED_WEIGHTS = 512 * 1024
+# Multiply-adds that are written out one after the other, at most: more only make builds slow.
+_UNROLLED = 256
 
 
 @dataclass(frozen=True)
@@ -66,15 +68,19 @@ class Geometry:
         """Flat output positions, from the first output to the last."""
         return (self.out_height - 1) * self.row + self.out_width
 
-    def rows(self, lanes: int) -> int:
-        """Rows of a phase, so many that the last tile of `lanes` reads inside it."""
-        last = -(-self.positions // lanes) * lanes + self.reach * (self.row + 1)
-        return -(-last // self.row)
+    def vectors(self, lanes: int) -> int:
+        """Vectors of `lanes` that hold all flat output positions."""
+        return -(-self.positions // lanes)
 
-    @property
-    def plain(self) -> bool:
+    def length(self, lanes: int) -> int:
+        """Elements of a phase: whole rows, so many that the last vector's window lies inside."""
+        last = self.vectors(lanes) * lanes + self.reach * (self.row + 1)
+        return -(-last // self.row) * self.row
+
+    def plain(self, lanes: int) -> bool:
         """Tell whether the image itself is its only phase: nothing to lay out."""
-        return self.kernel == 1 and self.stride == 1 and self.padding == 0
+        alone = self.kernel == 1 and self.stride == 1 and self.padding == 0
+        return alone and self.positions % lanes == 0
 
 
 def conv2d(
@@ -88,92 +94,130 @@ def conv2d(
     padding: int = 0,
     dtype: str = "float32",
     target: str | Target = "native",
+    *,
+    parallel: bool = False,
 ) -> tuple[Schedule, list[Tensor]]:
     """Convolve data [images, cin, height, width] by weight [cout, cin, kernel, kernel].
 
-    Arguments data, weight, out; out has shape [images, cout, out_height, out_width].
+    Arguments data, weight, out; out has shape [images, cout, out_height, out_width]. Halves are
+    summed in float32. `parallel` shares channels among the threads.
     """
     chosen = Target.parse(target)
-    geometry = Geometry(images, height, width, cin, cout, kernel, stride, padding)
-    tile = register_tile(chosen, dtype, cout, geometry.positions)
-    data = te.placeholder((images, cin, height, width), dtype, name="data")
-    weight = te.placeholder((cout, cin, kernel, kernel), dtype, name="weight")
-    image = None if geometry.plain else _phases(data, geometry, tile.lanes)
-    flat = _products(data if image is None else image, weight, geometry, plain=geometry.plain)
-    row = geometry.row
-    out = te.compute(
-        (images, cout, geometry.out_height, geometry.out_width),
-        lambda n, c, h, w: flat[n, c, h * row + w],
-        name="out",
-    )
+    given = dtypes.dtype(dtype)
+    g = Geometry(images, height, width, cin, cout, kernel, stride, padding)
+    tile = register_tile(chosen, sum_dtype(given), cout, g.positions)
+    data = te.placeholder((images, cin, height, width), given, name="data")
+    weight = te.placeholder((cout, cin, kernel, kernel), given, name="weight")
+    plain = g.plain(tile.lanes) and sum_dtype(given) == given
+    image = data if plain else _phases(data, g, tile.lanes)
+    flat = _products(image, _widened(weight), g, tile.lanes, plain=plain)
+
+    def element(n: Expr, c: Expr, h: Expr, w: Expr) -> Expr:
+        at = h * g.row + w
+        value: Expr = flat[n, c, at // tile.lanes, at % tile.lanes]
+        return value.astype(given)
+
+    out = te.compute((images, cout, g.out_height, g.out_width), element, name="out")
     schedule = te.create_schedule(out.op)
-    _schedule(schedule, out, flat, geometry, tile)
-    if image is not None:
-        _schedule_phases(schedule, image, geometry, lanes_of(chosen, dtype))
+    outer = _schedule(schedule, out, flat, g, tile)
+    if not plain:
+        _schedule_phases(schedule, image, g, vectors=lanes_of(chosen, given) > 1)
+    if parallel:
+        schedule[out].parallel(outer)
+        if not plain:
+            schedule[image].parallel(schedule[image].op.axis[1])
     return schedule, [data, weight, out]
+
+
+def _widened(weight: Tensor) -> Tensor:
+    """Convert weights to what is summed, once and not at each use."""
+    wide = sum_dtype(weight.dtype)
+    if wide == weight.dtype:
+        return weight
+    return te.compute(weight.shape, lambda *at: weight[at].astype(wide), name="weight.wide")
 
 
 def _phases(data: Tensor, g: Geometry, lanes: int) -> Tensor:
     """Lay the padded image out as [images, cin, phase, flat position]."""
+    wide = sum_dtype(data.dtype)
 
     def element(n: Expr, c: Expr, phase: Expr, at: Expr) -> Expr:
         h = at // g.row * g.stride + phase // g.phases - g.padding
         w = at % g.row * g.stride + phase % g.phases - g.padding
         inside = te.all(h >= 0, h < g.height, w >= 0, w < g.width)
-        return te.if_then_else(inside, data[n, c, h, w], te.const(0, data.dtype))
+        return te.if_then_else(inside, data[n, c, h, w].astype(wide), te.const(0, wide))
 
-    shape = (g.images, g.cin, g.phases * g.phases, g.rows(lanes) * g.row)
+    shape = (g.images, g.cin, g.phases * g.phases, g.length(lanes))
     return te.compute(shape, element, name="image")
 
 
-def _products(image: Tensor, weight: Tensor, g: Geometry, *, plain: bool) -> Tensor:
-    """Sum weight times image for each flat position: [images, cout, positions]."""
+def _products(image: Tensor, weight: Tensor, g: Geometry, lanes: int, *, plain: bool) -> Tensor:
+    """Sum weight times image for each flat position: [images, cout, vector, lane]."""
+    shape = (g.images, g.cout, g.vectors(lanes), lanes)
     c = te.reduce_axis((0, g.cin), name="c")
     if plain:
-        return te.compute(
-            (g.images, g.cout, g.positions),
-            lambda n, o, q: te.sum(weight[o, c, 0, 0] * image[n, c, q // g.row, q % g.row], axis=c),
-            name="flat",
-        )
+
+        def pointwise(n: Expr, o: Expr, vector: Expr, lane: Expr) -> Expr:
+            at = vector * lanes + lane
+            term: Expr = weight[o, c, 0, 0] * image[n, c, at // g.row, at % g.row]
+            return te.sum(term, axis=c)
+
+        return te.compute(shape, pointwise, name="flat")
     kh = te.reduce_axis((0, g.kernel), name="kh")
     kw = te.reduce_axis((0, g.kernel), name="kw")
 
-    def product(n: Expr, o: Expr, q: Expr) -> Expr:
+    def product(n: Expr, o: Expr, vector: Expr, lane: Expr) -> Expr:
         phase = kh % g.stride * g.phases + kw % g.stride
-        at = q + kh // g.stride * g.row + kw // g.stride
-        return te.sum(weight[o, c, kh, kw] * image[n, c, phase, at], axis=[c, kh, kw])
+        at = vector * lanes + lane + kh // g.stride * g.row + kw // g.stride
+        term: Expr = weight[o, c, kh, kw] * image[n, c, phase, at]
+        return te.sum(term, axis=[c, kh, kw])
 
-    return te.compute((g.images, g.cout, g.positions), product, name="flat")
+    return te.compute(shape, product, name="flat")
 
 
-def _schedule(schedule: Schedule, out: Tensor, flat: Tensor, g: Geometry, tile: Tile) -> None:
+def _schedule(schedule: Schedule, out: Tensor, flat: Tensor, g: Geometry, tile: Tile) -> IterVar:
+    """Schedule all but the image; return the loop over channel tiles.
+
+    Flat sums of some channels are computed and copied out while they are in a near cache.
+    """
     sums = schedule.cache_write(flat, "local")
+    final = schedule[out]
+    _, o, h, w = final.op.axis
+    o_out, _ = final.split(o, factor=tile.rows)
+    final.vectorize(final.fuse(h, w) if g.reach == 0 else w)
     stage = schedule[flat]
-    n, o, q = stage.op.axis
-    o_out, q_out, o_in, q_in = stage.tile(o, q, tile.rows, tile.lanes)
-    if g.cout * g.cin * g.kernel * g.kernel * 4 <= _CACHED_WEIGHTS:
-        stage.reorder(n, q_out, o_out, o_in, q_in)
-        place = o_out
-    else:
-        stage.reorder(n, o_out, q_out, o_in, q_in)
-        place = q_out
-    stage.unroll(o_in)
-    stage.vectorize(q_in)
+    stage.compute_at(final, o_out)
+    n, o, vector, lane = stage.op.axis
+    tile_out, tile_in = stage.split(vector, factor=tile.vectors)
+    stage.reorder(n, tile_out, o, tile_in, lane)
     inner = schedule[sums]
-    inner.compute_at(stage, place)
-    n, o, q = inner.op.axis
+    inner.compute_at(stage, tile_out)
+    n, o_in, vector, lane_in = inner.op.axis
     steps = inner.op.reduce_axis
-    inner.reorder(*steps, n, o, q)
-    inner.unroll(o)
-    inner.vectorize(q)
-    for step in steps[1:]:
-        inner.unroll(step)
-    w = schedule[out].op.axis[3]
-    schedule[out].vectorize(w)
+    inner.reorder(*steps, n, o_in, vector, lane_in)
+    for axis in (o_in, vector, *_written_out(steps, g, tile)):
+        inner.unroll(axis)
+    for axis in (o, tile_in):
+        stage.unroll(axis)
+    if tile.lanes > 1:
+        stage.vectorize(lane)
+        inner.vectorize(lane_in)
+    return o_out
 
 
-def _schedule_phases(schedule: Schedule, image: Tensor, g: Geometry, lanes: int) -> None:
+def _written_out(steps: tuple[IterVar, ...], g: Geometry, tile: Tile) -> list[IterVar]:
+    """Choose the innermost loops over the kernel that are short enough to be unrolled."""
+    chosen, work = [], tile.rows * tile.vectors
+    for step in reversed(steps[1:]):
+        work *= g.kernel
+        if work > _UNROLLED:
+            break
+        chosen.append(step)
+    return chosen
+
+
+def _schedule_phases(schedule: Schedule, image: Tensor, g: Geometry, *, vectors: bool) -> None:
     stage = schedule[image]
     _, column = stage.split(stage.op.axis[3], factor=g.row)
-    if lanes > 1:
+    if vectors:
         stage.vectorize(column)

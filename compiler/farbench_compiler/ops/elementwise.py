@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from farbench_compiler import te
+from farbench_compiler.ir import dtypes
 from farbench_compiler.ops.tiles import lanes_of
 from farbench_compiler.target import Target
 from farbench_compiler.te.schedule import Schedule
@@ -12,14 +13,19 @@ _UNROLL = 4
 
 
 def vector_add(
-    n: int, dtype: str = "float32", target: str | Target = "native"
+    n: int, dtype: str = "float32", target: str | Target = "native", *, parallel: bool = False
 ) -> tuple[Schedule, list[Tensor]]:
-    """Add two vectors of n elements; arguments A, B, C, each of shape [n]."""
-    lanes = lanes_of(Target.parse(target), dtype)
+    """Add two vectors of n elements; arguments A, B, C, each of shape [n].
+
+    `parallel` shares the elements among the threads.
+    """
+    lanes = lanes_of(Target.parse(target), dtypes.dtype(dtype))
     a = te.placeholder((n,), dtype, name="A")
     b = te.placeholder((n,), dtype, name="B")
     c = te.compute((n,), lambda i: a[i] + b[i], name="C")
     schedule = te.create_schedule(c.op)
-    outer, inner = schedule[c].split(c.op.axis[0], factor=min(n, lanes * _UNROLL))
+    outer, inner = schedule[c].split(c.op.axis[0], factor=max(1, min(n, lanes * _UNROLL)))
     schedule[c].vectorize(inner)
+    if parallel:
+        schedule[c].parallel(outer)
     return schedule, [a, b, c]

@@ -1,54 +1,62 @@
 """Matrix product: both operands packed into panels, the output in register tiles.
 
 Panels make every load of the inner loop the next one in memory, whatever the row lengths (rows of
-4 KiB would fall into the same few sets of the cache).
+4 KiB would fall into the same few sets of the cache), and are padded to whole vectors. A block of
+the left operand's panels stays in a second-level cache while the right one's pass.
 """
 
 from __future__ import annotations
 
 from farbench_compiler import te
+from farbench_compiler.ir import dtypes
 from farbench_compiler.ir.expr import Expr
-from farbench_compiler.ops.tiles import register_tile
+from farbench_compiler.ops.tiles import Tile, register_tile, sum_dtype
 from farbench_compiler.target import Target
 from farbench_compiler.te.schedule import Schedule
 from farbench_compiler.te.tensor import Tensor
 
+_BLOCK_BYTES = 256 * 1024
+
 
 def matmul(
-    m: int, n: int, k: int, dtype: str = "float32", target: str | Target = "native"
+    m: int,
+    n: int,
+    k: int,
+    dtype: str = "float32",
+    target: str | Target = "native",
+    *,
+    parallel: bool = False,
 ) -> tuple[Schedule, list[Tensor]]:
-    """Multiply A [m, k] by B [k, n] into C [m, n]; arguments A, B, C, row-major."""
-    tile = register_tile(Target.parse(target), dtype, m, n)
-    a = te.placeholder((m, k), dtype, name="A")
-    b = te.placeholder((k, n), dtype, name="B")
+    """Multiply A [m, k] by B [k, n] into C [m, n]; arguments A, B, C, row-major.
+
+    Halves are summed in float32. `parallel` shares blocks of rows among the threads.
+    """
+    chosen = Target.parse(target)
+    given = dtypes.dtype(dtype)
+    sums = sum_dtype(given)
+    tile = register_tile(chosen, sums, m, n)
+    a = te.placeholder((m, k), given, name="A")
+    b = te.placeholder((k, n), given, name="B")
     rows = _panels(a, m, k, tile.rows, "A.panels", transposed=True)
-    columns = _panels(b, n, k, tile.lanes, "B.panels", transposed=False)
+    columns = _panels(b, n, k, tile.columns, "B.panels", transposed=False)
     depth = te.reduce_axis((0, k), name="k")
-    c = te.compute(
+    product = te.compute(
         (m, n),
         lambda i, j: te.sum(
             rows[i // tile.rows, depth, i % tile.rows]
-            * columns[j // tile.lanes, depth, j % tile.lanes],
+            * columns[j // tile.columns, depth, j % tile.columns],
             axis=depth,
         ),
-        name="C",
+        name="C" if sums == given else "product",
     )
+    c = product
+    if sums != given:
+        c = te.compute((m, n), lambda i, j: product[i, j].astype(given), name="C")
     schedule = te.create_schedule(c.op)
-    sums = schedule.cache_write(c, "local")
-    stage = schedule[c]
-    i_out, j_out, i_in, j_in = stage.tile(*stage.op.axis, tile.rows, tile.lanes)
-    stage.unroll(i_in)
-    stage.vectorize(j_in)
-    inner = schedule[sums]
-    inner.compute_at(stage, j_out)
-    i, j = inner.op.axis
-    (step,) = inner.op.reduce_axis
-    inner.reorder(step, i, j)
-    inner.unroll(i)
-    inner.vectorize(j)
-    schedule[rows].compute_at(stage, i_out)
-    schedule[rows].unroll(schedule[rows].op.axis[2])
-    schedule[columns].vectorize(schedule[columns].op.axis[2])
+    if c is product:
+        product = schedule.cache_write(c, "local")
+    block = max(1, _BLOCK_BYTES // (tile.rows * k * sums.nbytes))
+    _schedule(schedule, (rows, columns, product, c), tile, block, parallel=parallel)
     return schedule, [a, b, c]
 
 
@@ -59,9 +67,45 @@ def _panels(
 
     def element(panel: Expr, step: Expr, lane: Expr) -> Expr:
         at = panel * width + lane
-        value = matrix[at, step] if transposed else matrix[step, at]
+        value: Expr = matrix[at, step] if transposed else matrix[step, at]
+        value = value.astype(sum_dtype(matrix.dtype))
         if length % width == 0:
             return value
-        return te.if_then_else(at < length, value, te.const(0, matrix.dtype))
+        return te.if_then_else(at < length, value, te.const(0, value.dtype))
 
     return te.compute((-(-length // width), depth, width), element, name=name)
+
+
+def _schedule(
+    schedule: Schedule,
+    stages: tuple[Tensor, Tensor, Tensor, Tensor],
+    tile: Tile,
+    block: int,
+    *,
+    parallel: bool,
+) -> None:
+    """Place panels and sums in the loops over C: row blocks, column panels, row tiles."""
+    rows, columns, product, c = stages
+    stage = schedule[c]
+    i, j = stage.op.axis
+    i_out, j_out, i_in, j_in = stage.tile(i, j, tile.rows, tile.columns)
+    i_block, i_tile = stage.split(i_out, factor=block)
+    stage.reorder(i_block, j_out, i_tile, i_in, j_in)
+    stage.unroll(i_in)
+    stage.vectorize(j_in)
+    inner = schedule[product]
+    inner.compute_at(stage, i_tile)
+    inner.set_scope("local")
+    i, j = inner.op.axis
+    (step,) = inner.op.reduce_axis
+    inner.reorder(step, i, j)
+    inner.unroll(i)
+    inner.vectorize(j)
+    schedule[rows].compute_at(stage, i_block)
+    schedule[rows].unroll(schedule[rows].op.axis[2])
+    panel, depth, lane = schedule[columns].op.axis
+    schedule[columns].reorder(depth, panel, lane)
+    schedule[columns].vectorize(lane)
+    if parallel:
+        stage.parallel(i_block)
+        schedule[columns].parallel(depth)
