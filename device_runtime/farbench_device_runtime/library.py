@@ -14,10 +14,12 @@ import os
 import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import prod
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
+from farbench_device_runtime.fill import check_kind, misfit
 from farbench_rpc.errors import InvalidArgument, KernelError, LoadRefused, NotFound, OutOfMemory
 from farbench_rpc.manifest import (
     DTYPES,
@@ -38,7 +40,6 @@ from farbench_rpc.manifest import (
 
 _I32, _I64, _U64 = ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64
 _POINTER, _DOUBLE, _TEXT = ctypes.c_void_p, ctypes.c_double, ctypes.c_char_p
-_KINDS = {"uniform": 0, "constant": 1}
 _OUT_OF_MEMORY = 1001
 
 # The functions of the runtime in every library: result, then arguments (see farbench_runtime.h).
@@ -185,17 +186,13 @@ class Context:
 
     def fill(self, facts: ArrayFacts, seed: int, kind: str, low: float, high: float) -> None:
         """Fill an array from a seed; InvalidArgument where the range does not fit the dtype."""
-        if kind not in _KINDS:
-            raise InvalidArgument(f"no fill {kind!r}; there are {', '.join(_KINDS)}")
-        count = 1
-        for size in facts.shape:
-            count *= size
+        kind_code = check_kind(kind)
         code = list(DTYPES).index(facts.dtype)
         status = self._functions["fb_fill"](
-            code, facts.address, count, seed & (2**64 - 1), _KINDS[kind], low, high
+            code, facts.address, prod(facts.shape), seed & (2**64 - 1), kind_code, low, high
         )
         if status:
-            raise InvalidArgument(f"{kind} over [{low:g}, {high:g}) does not fit {facts.dtype}")
+            raise misfit(kind, facts.dtype, low, high)
 
     def bound(self) -> int:
         """Count the threads of the pool that are bound to a core."""

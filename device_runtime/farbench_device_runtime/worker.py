@@ -23,6 +23,7 @@ from typing import Any
 
 from farbench_device_runtime import facts, isolation, measure
 from farbench_device_runtime.arrays import Arrays
+from farbench_device_runtime.fill import fill
 from farbench_device_runtime.library import Call, Context, Library
 from farbench_device_runtime.output import enter_directory
 from farbench_device_runtime.pipe import Pipe, PipeClosed
@@ -139,11 +140,12 @@ class Worker:
         return ["ok"]
 
     def fill(self, handle: int, seed: int, kind: str, low: float, high: float) -> list[Any]:
-        """Fill an array from a seed, by the runtime linked into the first library loaded."""
-        if self.context is None:
-            raise InvalidArgument("load a library first: the fill runs in the runtime it carries")
+        """Fill an array from a seed, by the runtime of the first library loaded if there is one."""
         array = self.arrays.find(handle)
-        self.context.fill(array.facts, seed, kind, low, high)
+        if self.context is not None:
+            self.context.fill(array.facts, seed, kind, low, high)
+        else:
+            fill(array.view, array.facts.dtype, seed, kind, low, high)
         return ["ok"]
 
     def call(self, module: int, entry: str, args: list[Any]) -> list[Any]:
