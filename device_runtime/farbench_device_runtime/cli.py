@@ -59,6 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _serve(chosen: Options) -> int:
     """Fork the zygote, then listen: after the fork come sockets and threads."""
+    from farbench_device_runtime import libc
     from farbench_device_runtime.identity import StateError
     from farbench_device_runtime.supervisor import Supervisor
     from farbench_rpc.errors import RpcError
@@ -71,6 +72,7 @@ def _serve(chosen: Options) -> int:
             supervisor = Supervisor.execute()
         else:
             supervisor = Supervisor.fork()
+        supervisor.adopts = libc.adopt_orphans()
         try:
             from farbench_device_runtime.server import Plan, serve
 

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import secrets
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -213,6 +214,7 @@ class DeviceCore:
     def tick(self) -> None:
         """Watch the clock."""
         now = self.house.clock()
+        self.house.supervisor.tick(time.monotonic())
         serving = self._serving
         if serving is not None:
             serving.session.tick(now)

@@ -21,6 +21,7 @@ from farbench_rpc.errors import (
 # How near to its limit a process that faulted must have been to have died of it: an allocation
 # that fails is often as large as a tenth of what is allowed.
 _NEAR = 0.85
+ORPHANED = "orphaned"
 
 
 @dataclass(frozen=True)
@@ -38,7 +39,8 @@ class Exit:
     """How a worker ended, as its parent saw it; sizes in bytes, 0 = not known.
 
     `cause` is empty when it died by itself, `oom` when the memory watch ended it, `ended` when the
-    server asked. `emptied` tells whether every process it left behind is gone too.
+    server asked, ORPHANED when it went down with the zygote. `emptied` tells whether every process
+    it left behind is gone too.
     """
 
     pid: int
@@ -83,6 +85,9 @@ def classify(ended: Exit, last_call: str, intent: Intent | None = None) -> RpcEr
     detail: dict[str, Value] = {"last_call": last_call}
     if intent is not None:
         return _intended(intent, during, detail)
+    if ended.cause == ORPHANED:
+        detail["signal"], detail["signal_name"] = int(signal.SIGKILL), "SIGKILL"
+        return KernelCrashed(f"the process that makes workers was killed{during}", detail)
     if ran_out_of_memory(ended):
         detail["limit_bytes"] = ended.memory_limit
         detail["peak_bytes"] = ended.peak_resident

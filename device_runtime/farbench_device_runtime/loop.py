@@ -16,6 +16,7 @@ from farbench_rpc.transport.base import Pollable
 _IN_A_ROW = 64
 LONGEST_MS = 1000
 SHORT_S = 0.0002
+_FD_SETSIZE = 1024
 
 
 class Loop:
@@ -32,11 +33,10 @@ class Loop:
         self.endpoint = endpoint
         self.registration = registration
         self._wake = wake
-        self._zygote = core.house.supervisor.fileno()
         self._poller = zmq.Poller()
         self._clients = endpoint.pollables
         self._tracker: tuple[Pollable, ...] = ()
-        self._watched: tuple[int | None, tuple[Pollable, ...]] | None = None
+        self._watched: tuple[int | None, int, tuple[Pollable, ...]] | None = None
 
     def run(self, running: Callable[[], bool]) -> None:
         """Turn until `running` says no; ZygoteLost when workers can no longer be made."""
@@ -46,7 +46,8 @@ class Loop:
     def turn(self) -> None:
         """Wait for something to do, and do it."""
         worker = self.core.pollable()
-        self._watch(worker)
+        zygote = self.core.house.supervisor.fileno()
+        self._watch(worker, zygote)
         ready = dict(self._poller.poll(self._patience_ms()))
         if self._wake in ready:
             os.read(self._wake, 64)
@@ -54,7 +55,7 @@ class Loop:
             self.core.worker_spoke()
         if self._clients_wait(ready):
             self._serve_clients()
-        if self._zygote in ready:
+        if zygote in ready:
             self.core.zygote_spoke()
         if self.registration is not None:
             self._serve_tracker(self.registration, ready)
@@ -81,7 +82,10 @@ class Loop:
     def _await_short_call(self) -> None:
         """Give the worker a moment to answer: a short call then costs one wait less."""
         worker = self.core.pollable()
-        if worker is not None and select.select((worker,), (), (), SHORT_S)[0]:
+        # `select` alone waits for less than a millisecond, but takes only small descriptors.
+        if worker is None or worker >= _FD_SETSIZE:
+            return
+        if select.select((worker,), (), (), SHORT_S)[0]:
             self.core.worker_spoke()
 
     def _serve_tracker(self, registration: Registration, ready: dict[Pollable, int]) -> None:
@@ -90,17 +94,17 @@ class Loop:
             registration.receive()
         registration.tick()
 
-    def _watch(self, worker: int | None) -> None:
+    def _watch(self, worker: int | None, zygote: int) -> None:
         """Poll what there is to poll now: sockets come and go."""
         if self.registration is not None:
             self._tracker = self.registration.link.pollables
-        if self._watched == (worker, self._tracker):
+        if self._watched == (worker, zygote, self._tracker):
             return
         # A closed descriptor's number may have come back as another's: all anew.
         self._poller = zmq.Poller()
-        for item in {*self._clients, *self._tracker, self._zygote, self._wake, worker} - {None}:
+        for item in {*self._clients, *self._tracker, zygote, self._wake, worker} - {None}:
             self._poller.register(item, zmq.POLLIN)
-        self._watched = (worker, self._tracker)
+        self._watched = (worker, zygote, self._tracker)
 
     def _patience_ms(self) -> int:
         wake_s = self.core.next_wake()

@@ -5,7 +5,7 @@ that are out, ends them with all that they started, and tells how each ended. Th
 `farbench_device_runtime.supervisor`. Messages:
 
     server -> zygote: prepare | take pid memory | end pid grace_s
-    zygote -> server: facts {..} | warm pid name + fd | gone pid .. (fields of exits.Exit)
+    zygote -> server: facts {..} | warm pid name + fd | ending pid | gone pid .. (as exits.Exit)
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import select
 import signal
 import sys
 import time
+import traceback
 from dataclasses import dataclass
 
 from farbench_device_runtime import isolation, libc, procfs, reaper, worker
@@ -105,6 +106,7 @@ class Zygote:
             self._take(int(rest[0]), int(rest[1]))
         elif kind == "end":
             self._end(int(rest[0]), float(rest[1]))
+            self.control.send(["ending", int(rest[0])])
         else:
             raise PipeDamaged(f"unknown request {kind!r}")
 
@@ -114,7 +116,14 @@ class Zygote:
         ours, theirs = Pipe.pair()
         name = "fb-" + secrets.token_hex(5)
         here = os.getpid()
-        pid = os.fork()
+        try:
+            pid = os.fork()
+        except OSError as cause:
+            # Asked again by the server for as long as somebody waits.
+            sys.stderr.write(f"farbench zygote: cannot make a worker: {cause.strerror}\n")
+            ours.close()
+            theirs.close()
+            return
         if pid == 0:
             self._become_worker(theirs, name, here)
         theirs.close()
@@ -131,6 +140,8 @@ class Zygote:
             signal.signal(signal.SIGTERM, signal.SIG_DFL)
             isolation.close_others(frozenset({pipe.fileno()}))
             status = worker.run(pipe, name, parent)
+        except Exception:
+            traceback.print_exc()  # Its last line is what the client is shown.
         finally:
             os._exit(status)
 

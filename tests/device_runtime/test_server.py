@@ -23,6 +23,7 @@ from farbench_device_runtime import procfs
 from farbench_rpc.client import Client
 from farbench_rpc.errors import LeaseLost, Refused
 from farbench_rpc.messages import CallEntry, SessionOpen
+from tests.support import hostile
 
 if TYPE_CHECKING:
     from farbench.session import Session
@@ -252,14 +253,32 @@ def _is_busy(pid: int) -> bool:
     return "output.log" in os.readlink(f"/proc/{pid}/fd/1")
 
 
-def test_a_server_without_its_zygote_says_so_and_ends(fleet: Fleet, library: Path) -> None:
+def test_a_server_without_its_zygote_starts_another(fleet: Fleet, library: Path) -> None:
     device = fleet.start(name="d")
     with session_on(fleet, library, "d") as session:
         session.load_module("hostile.so")["nothing"]()
-        below = descendants(device.pid)
-        with watch([device.pid, *below]) as fds:
-            os.kill(below[0], signal.SIGKILL)
+        with watch(descendants(device.pid)) as fds:
+            with pytest.raises(errors.KernelCrashed, match="call of patricide"):
+                session.load_module("hostile.so")["patricide"]()
             await_end(fds, 10.0)
+        session.load_module("hostile.so")["nothing"]()
+    with session_on(fleet, library, "d") as session:
+        session.load_module("hostile.so")["nothing"]()
+    assert device.poll() is None
+    assert "Traceback" not in device.words
+
+
+@pytest.mark.qemu
+def test_a_server_that_can_start_no_other_zygote_says_so_and_ends(
+    fleet: Fleet, tmp_path: Path
+) -> None:
+    device = fleet.start("aarch64", name="d")
+    library = hostile.build("aarch64", tmp_path)
+    everyone = [device.pid, *descendants(device.pid)]
+    with watch(everyone) as fds, session_on(fleet, library, "d") as session:
+        with pytest.raises(errors.RpcError):
+            session.load_module("hostile.so")["patricide"]()
+        await_end(fds, 20.0)
     device.close()
     assert device.poll() == 1
     assert "the process that makes workers is gone" in device.words

@@ -5,12 +5,15 @@ from __future__ import annotations
 import os
 import select
 import signal
+import time
 from collections.abc import Callable, Iterator
 
 import pytest
 
 from farbench_device_runtime import procfs
-from farbench_device_runtime.supervisor import Supervisor, Worker
+from farbench_device_runtime import supervisor as supervisor_module
+from farbench_device_runtime.exits import ORPHANED
+from farbench_device_runtime.supervisor import Supervisor, Worker, ZygoteLost
 
 pytestmark = pytest.mark.linux
 Make = Callable[[], Supervisor]
@@ -104,13 +107,44 @@ def test_close_leaves_no_process(start: Make) -> None:
     assert [pid for pid in pids if _alive(pid)] == []
 
 
-def test_a_killed_zygote_takes_its_workers_along() -> None:
+@pytest.mark.parametrize("start", [Supervisor.execute, Supervisor.fork])
+def test_a_killed_zygote_takes_its_workers_along_and_is_replaced(start: Make) -> None:
+    made = start()
+    dead, worker = made.pid, take(made)
+    os.kill(dead, signal.SIGKILL)
+    await_(made, lambda: made.exits)
+    ended = made.exits.popleft()
+    assert (ended.pid, ended.cause, ended.emptied) == (worker.pid, ORPHANED, True)
+    assert not _alive(worker.pid)
+    assert take(made).pid != worker.pid
+    assert made.pid != dead
+    made.close()
+
+
+def test_a_stopped_zygote_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(supervisor_module, "STUCK_S", 5.0)
     made = Supervisor.execute()
     worker = take(made)
-    watch = os.pidfd_open(worker.pid)
+    os.kill(made.pid, signal.SIGSTOP)
+    now = time.monotonic()
+    made.end(worker.pid, 0.0)
+    made.tick(now)
+    assert not select.select([made], [], [], 0)[0]
+    made.tick(now + 10.0)
+    await_(made, lambda: made.exits)
+    assert made.exits[0].pid == worker.pid
+    made.close()
+
+
+def test_where_no_program_can_be_started_the_loss_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refused() -> None:
+        raise OSError(8, "Exec format error")
+
+    made = Supervisor.execute()
+    monkeypatch.setattr(supervisor_module, "_execute", refused)
     os.kill(made.pid, signal.SIGKILL)
-    assert select.select([watch], [], [], 20)[0]
-    os.close(watch)
+    with pytest.raises(ZygoteLost, match=r"gone, and no other can be started: Exec format error"):
+        await_(made, lambda: made.exits)
     made.close()
 
 

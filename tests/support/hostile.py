@@ -59,6 +59,7 @@ KERNEL(k_eat) {
   }
   return 0;
 }
+KERNEL(k_patricide) { kill(getppid(), SIGKILL); for (;;) sleep(1000); return 0; }
 KERNEL(k_sleep) {
   struct timespec t = {scalars[0] / 1000, (scalars[0] % 1000) * 1000000};
   while (nanosleep(&t, &t)) {}
@@ -121,7 +122,7 @@ KERNEL(k_scale) {
 
 _PLAIN = (
     *("nothing", "segfault", "illegal", "abort", "loop", "stubborn", "stop", "fail", "eat"),
-    *("flee", "fill_disk", "litter", "close_all"),
+    *("flee", "fill_disk", "litter", "close_all", "patricide"),
 )
 
 
