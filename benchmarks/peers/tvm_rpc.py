@@ -4,6 +4,7 @@ import contextlib
 import gc
 import itertools
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -39,16 +40,15 @@ def running(module: str, *args: str) -> Iterator[None]:
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
+        start_new_session=True,
     )
     try:
         yield
     finally:
-        process.terminate()
-        try:
-            process.wait(5)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
+        # The servers leave helpers behind when they end: end the whole group.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+        process.wait()
 
 
 def connect(port: int) -> rpc.TrackerSession:
