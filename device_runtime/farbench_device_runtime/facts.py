@@ -92,6 +92,15 @@ def memory_bytes() -> int:
     return int(total)
 
 
+def available_bytes() -> int:
+    """Give the memory that can be had now without swapping, at most `memory_bytes`."""
+    total = memory_bytes()
+    for line in read_text("/proc/meminfo").splitlines():
+        if line.startswith("MemAvailable:"):
+            return min(total, int(line.split()[1]) * 1024)
+    return total
+
+
 def collect(cores: Sequence[int], emulated: bool, held: Sequence[str], subreaper: bool) -> Facts:
     """Collect every fact of the device; `held` are the isolation limits that held when tried."""
     chosen = tuple(cores) or usable_cores()

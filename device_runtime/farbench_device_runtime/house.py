@@ -12,13 +12,6 @@ from farbench_device_runtime.supervisor import Supervisor
 from farbench_rpc.messages import Facts
 from farbench_rpc.server import Endpoint
 
-_MEMORY_SHARE = 0.8
-
-
-def memory_limit(settings: Settings) -> int:
-    """Give the limit of memory of a worker (bytes): the one set, or a share of what there is."""
-    return settings.memory_limit or int(_MEMORY_SHARE * facts.memory_bytes())
-
 
 def open_store(settings: Settings) -> Store:
     """Open the store of uploads in the state directory."""
@@ -45,11 +38,5 @@ def build_core(
 ) -> DeviceCore:
     """Put a device together; it owns nothing but its store."""
     known = collect_facts(settings, supervisor)
-    house = House(
-        settings,
-        supervisor,
-        endpoint,
-        facts.machine(settings.emulated),
-        memory_limit(settings),
-    )
+    house = House(settings, supervisor, endpoint, facts.machine(settings.emulated))
     return DeviceCore(house, open_store(settings), identity, name, known)

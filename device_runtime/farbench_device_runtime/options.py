@@ -57,7 +57,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--state", metavar="DIR", help="where id and uploads are kept")
     add("--listen", metavar="HOST:PORT", help="where clients connect (default: a free port)")
     add("--insecure", action="store_true", default=None, help="listen beyond loopback, no keys")
-    add("--memory-limit", metavar="SIZE", help="memory of a worker, such as 512MiB")
+    add("--memory-limit", metavar="SIZE", help="memory of a worker (default: half of the free)")
     add("--config", metavar="FILE", help="settings in TOML, table [device]")
     add("--json", action="store_true", help="say what happens as a line of JSON each")
     add("--version", action="version", version=f"farbench-device {__version__}")

@@ -292,7 +292,8 @@ class Session:
         house, settings = self.house, self.house.settings
         if not self._wanted_since:
             self._wanted_since = house.clock()
-        worker = house.supervisor.take(house.memory_limit)
+        memory_limit = house.memory_limit()
+        worker = house.supervisor.take(memory_limit)
         if worker is None:
             house.supervisor.prepare()
             return False
@@ -307,7 +308,7 @@ class Session:
             self._first_handle,
             self._lost,
             (house.machine.arch, house.machine.features, house.machine.glibc),
-            house.memory_limit,
+            memory_limit,
             settings.file_limit,
             self.cpu_s,
             settings.cores,

@@ -15,7 +15,7 @@ _MAX_CORE = 4095
 class Settings:
     """What a device server runs with; sizes in bytes, times in seconds.
 
-    `memory_limit` 0 = four fifths of what the machine (or its control group) has.
+    `memory_limit` 0 = half of the memory that is free when a worker starts.
     """
 
     state: Path

@@ -7,6 +7,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from farbench_device_runtime import facts
 from farbench_device_runtime.exits import Intent
 from farbench_device_runtime.jobs import Job
 from farbench_device_runtime.settings import Settings
@@ -18,14 +19,17 @@ from farbench_rpc.server import Endpoint
 
 @dataclass
 class House:
-    """What every session of a device uses; `memory_limit` in bytes."""
+    """What every session of a device uses."""
 
     settings: Settings
     supervisor: Supervisor
     endpoint: Endpoint
     machine: Machine
-    memory_limit: int
     clock: Callable[[], float] = time.monotonic
+
+    def memory_limit(self) -> int:
+        """Give what a worker that starts now may use (bytes): as set, or half of what is free."""
+        return self.settings.memory_limit or facts.available_bytes() // 2
 
 
 @dataclass

@@ -71,3 +71,13 @@ def test_what_is_absent_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
     assert facts.frequencies_khz((0, 1)) == ()
     assert facts.temperature_c() is None
     assert facts.flush_bytes(False) >= 16 << 20
+    assert facts.available_bytes() == facts.memory_bytes()
+
+
+def test_what_is_free_is_within_what_there_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert 0 < facts.available_bytes() <= facts.memory_bytes()
+    texts = {"/proc/meminfo": "MemTotal: 9 kB\nMemAvailable:  4096 kB\n"}
+    monkeypatch.setattr(facts, "read_text", lambda path: texts.get(path, ""))
+    assert facts.available_bytes() == 4 << 20
+    texts["/sys/fs/cgroup/memory.max"] = "1048576\n"
+    assert facts.available_bytes() == 1 << 20
