@@ -52,7 +52,8 @@ class Placed:
             if not isinstance(arg, HostArray):
                 arguments.must_live_on(arg, session)
         elif not isinstance(arg, np.ndarray):
-            return arg
+            # The wire knows integers of 64 bits and floats; the binding has checked the range.
+            return float(arg) if entry.args[index].dtype.startswith("float") else int(arg)
         # Plain memory of this process travels there, and back where the entry writes to it.
         copy = nd.array(arg, session.cpu())
         placed = arguments.must_live_on(copy, session)
