@@ -69,7 +69,7 @@ def test_s2_eating_memory_costs_exactly_its_call(place: Place) -> None:
             module["eat"](timeout_s=60.0)
         assert int(caught.value.detail["limit_bytes"]) > 0
         assert "eat" in str(caught.value.detail["last_call"])
-        # Where the system keeps no limit of addresses, memory alone is watched, which is less exact.
+        # Without a limit of addresses, memory in use is watched, which is less exact.
         if "address_space" in session.facts["isolation"]:  # type: ignore[operator]
             assert int(caught.value.detail["peak_bytes"]) < 3 * int(
                 caught.value.detail["limit_bytes"]

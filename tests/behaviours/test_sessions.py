@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
@@ -93,7 +94,7 @@ def test_s3_a_session_ends_at_its_cap(native: Place) -> None:
 
 
 def test_s4_every_wait_is_finite_and_says_what_for(native: Place) -> None:
-    waits = [
+    waits: list[tuple[Callable[..., object], str]] = [
         (Client.ask, "timeout_s"),
         (Client.connect, "timeout_s"),
         (Session.ask, "timeout_s"),
