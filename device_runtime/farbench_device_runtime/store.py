@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from farbench_rpc.chunks import HeldChunks
 from farbench_rpc.errors import InvalidArgument, NotFound, QuotaExceeded
 
 _DIGEST = re.compile(r"[0-9a-f]{64}")
@@ -28,11 +29,10 @@ _PARTIAL_SHARE = 4
 
 @dataclass
 class _Partial:
-    """A file on its way: which chunks are missing, and how far it is hashed (bytes)."""
+    """A file on its way: which chunks are held, and how far it is hashed (bytes)."""
 
-    nbytes: int
     fd: int
-    missing: set[int]
+    held: HeldChunks
     hasher: hashlib._Hash = field(default_factory=hashlib.sha256)
     hashed: int = 0
 
@@ -82,11 +82,8 @@ class Store:
 
     @property
     def _sent(self) -> int:
-        """Count the bytes that came of files on their way, a chunk more or less for each."""
-        return sum(
-            max(0, one.nbytes - len(one.missing) * self.chunk_bytes)
-            for one in self._partials.values()
-        )
+        """Count the bytes that came of files on their way."""
+        return sum(one.held.nbytes for one in self._partials.values())
 
     def announce(self, digest: str, nbytes: int, instead: str = "") -> tuple[tuple[int, int], ...]:
         """Tell which chunks [first, last) of a file are missing; none: it is here.
@@ -105,21 +102,22 @@ class Store:
             return ()
         self._adopt(instead, digest, nbytes)
         partial = self._partials.get(digest)
-        if partial is not None and partial.nbytes != nbytes:
-            raise InvalidArgument(f"this digest was announced with {partial.nbytes} bytes before")
+        if partial is not None and partial.held.cut.nbytes != nbytes:
+            known = partial.held.cut.nbytes
+            raise InvalidArgument(f"this digest was announced with {known} bytes before")
         if partial is None:
             partial = self._begin(digest, nbytes)
         self._partials.move_to_end(digest)
-        if not partial.missing:
+        if partial.held.complete:
             self.finish(digest)  # It was cut off before its end was said, or sent ahead whole.
-        return _ranges(sorted(partial.missing))
+        return partial.held.missing()
 
     def _adopt(self, instead: str, digest: str, nbytes: int) -> None:
         """Go on under its digest with what came under a passing name, or drop that."""
         partial = self._partials.get(instead)
         if partial is None or instead == digest:
             return
-        if digest in self._partials or partial.nbytes != nbytes:
+        if digest in self._partials or partial.held.cut.nbytes != nbytes:
             self.abandon(instead)
             return
         names = (instead + _PARTIAL, digest + _PARTIAL)
@@ -153,8 +151,7 @@ class Store:
             self.abandon(next(iter(self._partials)))
         flags = os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         fd = os.open(digest + _PARTIAL, flags, 0o600, dir_fd=self._dir)
-        count = -(-nbytes // self.chunk_bytes)
-        partial = self._partials[digest] = _Partial(nbytes, fd, set(range(count)))
+        partial = self._partials[digest] = _Partial(fd, HeldChunks(nbytes, self.chunk_bytes))
         return partial
 
     def write(self, digest: str, index: int, data: bytes | memoryview) -> None:
@@ -164,22 +161,22 @@ class Store:
             if digest in self._sizes:
                 return
             raise NotFound("a chunk of a file that was not announced")
-        start = index * self.chunk_bytes
-        expected = min(self.chunk_bytes, partial.nbytes - start)
-        if index < 0 or expected <= 0 or len(data) != expected:
-            raise InvalidArgument(
-                f"chunk {index} has {len(data)} bytes, expected {max(expected, 0)}"
-            )
-        if index not in partial.missing:
+        try:
+            start, stop = partial.held.cut.span(index)
+        except IndexError as cause:
+            raise InvalidArgument(f"there is no {cause}") from cause
+        if len(data) != stop - start:
+            raise InvalidArgument(f"chunk {index} has {len(data)} bytes, expected {stop - start}")
+        if index in partial.held:
             return
         try:
             _write_all(partial.fd, data, start)
         except OSError as cause:
             raise QuotaExceeded(f"cannot write the upload: {cause.strerror}") from cause
-        partial.missing.discard(index)
+        partial.held.add(index)
         if start == partial.hashed:
             partial.hasher.update(data)
-            partial.hashed += expected
+            partial.hashed = stop
 
     def finish(self, digest: str) -> tuple[tuple[int, int], ...]:
         """Check a file that was sent whole and put it in place; InvalidArgument if it differs.
@@ -191,8 +188,8 @@ class Store:
             if self._complete(digest):
                 return ()
             raise NotFound("the end of a file that was not announced")
-        if partial.missing:
-            return _ranges(sorted(partial.missing))
+        if not partial.held.complete:
+            return partial.held.missing()
         _hash_from(partial.fd, partial.hashed, partial.hasher)
         if partial.hasher.hexdigest() != digest:
             self.abandon(digest)
@@ -201,7 +198,7 @@ class Store:
         os.close(partial.fd)
         del self._partials[digest]
         os.rename(digest + _PARTIAL, digest, src_dir_fd=self._dir, dst_dir_fd=self._dir)
-        self._sizes[digest] = partial.nbytes
+        self._sizes[digest] = partial.held.cut.nbytes
         return ()
 
     def abandon(self, digest: str) -> None:
@@ -272,14 +269,3 @@ def _write_all(fd: int, data: bytes | memoryview, start: int) -> None:
         written = os.pwrite(fd, left, start)
         left = left[written:]
         start += written
-
-
-def _ranges(indices: Sequence[int]) -> tuple[tuple[int, int], ...]:
-    """Join indices to ranges; at most 256, the rest is asked for by announcing again."""
-    found: list[tuple[int, int]] = []
-    for index in indices:
-        if found and found[-1][1] == index:
-            found[-1] = (found[-1][0], index + 1)
-        else:
-            found.append((index, index + 1))
-    return tuple(found[:256])

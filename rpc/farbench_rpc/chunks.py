@@ -3,7 +3,6 @@
 held = HeldChunks(nbytes=5_000_000)
 held.add(0)
 held.missing()            # ((1, 5),): ranges [first, last) to ask for
-HeldChunks.restore(5_000_000, held.dump())    # after a restart
 """
 
 from __future__ import annotations
@@ -57,6 +56,12 @@ class HeldChunks:
         """Tell whether every chunk is held."""
         return self._lacking == 0
 
+    @property
+    def nbytes(self) -> int:
+        """Count the bytes held, a shorter last chunk as a whole one until all are held."""
+        held = (self.cut.count - self._lacking) * self.cut.chunk_bytes
+        return min(held, self.cut.nbytes)
+
     def __contains__(self, index: int) -> bool:
         """Tell whether a chunk is held."""
         return bool(self._held[index >> 3] & (1 << (index & 7)))
@@ -91,18 +96,3 @@ class HeldChunks:
         if first >= 0:
             ranges.append((first, self.cut.count))
         return tuple(ranges)
-
-    def dump(self) -> bytes:
-        """Give one bit a chunk, the first chunk in the lowest bit, to keep beside the bytes."""
-        return bytes(self._held)
-
-    @classmethod
-    def restore(cls, nbytes: int, dumped: bytes, chunk_bytes: int = CHUNK) -> HeldChunks:
-        """Read what `dump` gave; ValueError if it is not of these bytes."""
-        held = cls(nbytes, chunk_bytes)
-        if len(dumped) != len(held._held):
-            raise ValueError(f"{len(dumped)} bytes of state for {held.cut.count} chunks")
-        for index in range(held.cut.count):
-            if dumped[index >> 3] & (1 << (index & 7)):
-                held.add(index)
-        return held
