@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,10 @@ def test_n10_every_dtype_is_taken_alike(sides: Sides, dtype: str) -> None:
     assert mixed == [wanted] * 3
 
 
+def scale_args(a: Numpy, number: object, session: Session | None) -> list[Any]:
+    return [a, number, np.zeros_like(a)]
+
+
 @pytest.mark.parametrize("dtype", fill.DTYPES)
 def test_n10_numbers_of_every_dtype_are_taken_alike(sides: Sides, dtype: str) -> None:
     a, of = some(dtype, 3), np.dtype(dtype).type
@@ -178,7 +183,7 @@ def test_n10_numbers_of_every_dtype_are_taken_alike(sides: Sides, dtype: str) ->
         numbers += [0.1, float("inf"), -0.0, float(np.finfo(dtype).max)]
     for number in numbers:
         wanted = (a & of(number) if dtype == "bool" else a * of(number)).tobytes()
-        found = sides.outcomes(f"scale_{dtype}", lambda _, n=number: [a, n, np.zeros_like(a)])  # type: ignore[misc]
+        found = sides.outcomes(f"scale_{dtype}", partial(scale_args, a, number))
         assert found == [wanted] * 3, number
 
 
@@ -186,7 +191,7 @@ def test_n10_numbers_beyond_a_dtype_are_refused_alike(sides: Sides) -> None:
     for dtype in fill.DTYPES:
         a = some(dtype, 3)
         for number in (2**64, -(2**63) - 1, 10**400, 1e39, 0.5, "1"):
-            found = sides.outcomes(f"scale_{dtype}", lambda _, n=number: [a, n, np.zeros_like(a)])  # type: ignore[misc]
+            found = sides.outcomes(f"scale_{dtype}", partial(scale_args, a, number))
             assert found[0] == found[1] == found[2], (dtype, number)
 
 
