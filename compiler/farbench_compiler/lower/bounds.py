@@ -60,12 +60,17 @@ def _needed(
 
 
 def _whole_vector(stage: Stage, axis: IterVar, part: Part) -> Part:
-    """Widen a part to all lanes of an axis that is one vector: fewer would be several vectors."""
+    """Widen a part to all lanes of an axis that is one vector: 11 lanes would be 8 + 2 + 1."""
     size, needed = constant(axis.domain.extent), constant(part.extent)
     if stage.kinds.get(axis) != "vectorized" or size is None or needed is None:
         return part
-    one_vector = size & (size - 1) == 0 and size <= MOST_LANES and needed < size < 2 * needed
-    return Part(axis.domain.begin, const(size)) if one_vector else part
+    if size > MOST_LANES or _power_of_two(needed) or not _power_of_two(size):
+        return part
+    return Part(axis.domain.begin, const(size))
+
+
+def _power_of_two(n: int) -> bool:
+    return n > 0 and n & (n - 1) == 0
 
 
 def _fixed_variables(

@@ -10,19 +10,17 @@ the result is written; flat positions are padded to whole vectors.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 from farbench_compiler import te
 from farbench_compiler.ir import dtypes
-from farbench_compiler.ir.expr import Expr
-from farbench_compiler.ops.tiles import Tile, lanes_of, register_tile, sum_dtype
+from farbench_compiler.ir.expr import Expr, ExprLike
+from farbench_compiler.ops.tiles import Tile, lanes_of, reaches_far, register_tile, sum_dtype
 from farbench_compiler.target import Target
 from farbench_compiler.te.axis import IterVar
 from farbench_compiler.te.schedule import Schedule
 from farbench_compiler.te.tensor import Tensor
-
-# Multiply-adds that are written out one after the other, at most: more only make builds slow.
-_UNROLLED = 256
 
 
 @dataclass(frozen=True)
@@ -110,7 +108,15 @@ def conv2d(
     weight = te.placeholder((cout, cin, kernel, kernel), given, name="weight")
     plain = g.plain(tile.lanes) and sum_dtype(given) == given
     image = data if plain else _phases(data, g, tile.lanes)
-    flat = _products(image, _widened(weight), g, tile.lanes, plain=plain)
+    direct = reaches_far(chosen) and sum_dtype(given) == given
+    panels = weight if direct else _panels(weight, g, tile.rows)
+
+    def weight_of(o: Expr, c: ExprLike, kh: ExprLike, kw: ExprLike) -> Expr:
+        if direct:
+            return _element(weight, o, c, kh, kw)
+        return _element(panels, o // tile.rows, c, kh, kw, o % tile.rows)
+
+    flat = _products(image, weight_of, g, tile.lanes, plain=plain)
 
     def element(n: Expr, c: Expr, h: Expr, w: Expr) -> Expr:
         at = h * g.row + w
@@ -120,6 +126,9 @@ def conv2d(
     out = te.compute((images, cout, g.out_height, g.out_width), element, name="out")
     schedule = te.create_schedule(out.op)
     outer = _schedule(schedule, out, flat, g, tile)
+    if not direct:
+        schedule[panels].compute_at(schedule[out], outer)
+        schedule[panels].unroll(schedule[panels].op.axis[4])
     if not plain:
         _schedule_phases(schedule, image, g, vectors=lanes_of(chosen, given) > 1)
     if parallel:
@@ -129,12 +138,28 @@ def conv2d(
     return schedule, [data, weight, out]
 
 
-def _widened(weight: Tensor) -> Tensor:
-    """Convert weights to what is summed, once and not at each use."""
+def _element(tensor: Tensor, *at: ExprLike) -> Expr:
+    value: Expr = tensor[at]
+    return value
+
+
+def _panels(weight: Tensor, g: Geometry, rows: int) -> Tensor:
+    """Lay weights out as [channel tile, cin, kernel, kernel, row], zeros beyond the last channel.
+
+    So a step of the sum finds its weights next to each other, at one address.
+    """
     wide = sum_dtype(weight.dtype)
-    if wide == weight.dtype:
-        return weight
-    return te.compute(weight.shape, lambda *at: weight[at].astype(wide), name="weight.wide")
+
+    def element(tile: Expr, c: Expr, kh: Expr, kw: Expr, row: Expr) -> Expr:
+        o = tile * rows + row
+        value: Expr = weight[o, c, kh, kw]
+        value = value.astype(wide)
+        return (
+            value if g.cout % rows == 0 else te.if_then_else(o < g.cout, value, te.const(0, wide))
+        )
+
+    shape = (-(-g.cout // rows), g.cin, g.kernel, g.kernel, rows)
+    return te.compute(shape, element, name="weight.panels")
 
 
 def _phases(data: Tensor, g: Geometry, lanes: int) -> Tensor:
@@ -151,7 +176,9 @@ def _phases(data: Tensor, g: Geometry, lanes: int) -> Tensor:
     return te.compute(shape, element, name="image")
 
 
-def _products(image: Tensor, weight: Tensor, g: Geometry, lanes: int, *, plain: bool) -> Tensor:
+def _products(
+    image: Tensor, weight_of: Callable[..., Expr], g: Geometry, lanes: int, *, plain: bool
+) -> Tensor:
     """Sum weight times image for each flat position: [images, cout, vector, lane]."""
     shape = (g.images, g.cout, g.vectors(lanes), lanes)
     c = te.reduce_axis((0, g.cin), name="c")
@@ -159,7 +186,7 @@ def _products(image: Tensor, weight: Tensor, g: Geometry, lanes: int, *, plain: 
 
         def pointwise(n: Expr, o: Expr, vector: Expr, lane: Expr) -> Expr:
             at = vector * lanes + lane
-            term: Expr = weight[o, c, 0, 0] * image[n, c, at // g.row, at % g.row]
+            term: Expr = weight_of(o, c, 0, 0) * image[n, c, at // g.row, at % g.row]
             return te.sum(term, axis=c)
 
         return te.compute(shape, pointwise, name="flat")
@@ -169,7 +196,7 @@ def _products(image: Tensor, weight: Tensor, g: Geometry, lanes: int, *, plain: 
     def product(n: Expr, o: Expr, vector: Expr, lane: Expr) -> Expr:
         phase = kh % g.stride * g.phases + kw % g.stride
         at = vector * lanes + lane + kh // g.stride * g.row + kw // g.stride
-        term: Expr = weight[o, c, kh, kw] * image[n, c, phase, at]
+        term: Expr = weight_of(o, c, kh, kw) * image[n, c, phase, at]
         return te.sum(term, axis=[c, kh, kw])
 
     return te.compute(shape, product, name="flat")
@@ -195,7 +222,7 @@ def _schedule(schedule: Schedule, out: Tensor, flat: Tensor, g: Geometry, tile: 
     n, o_in, vector, lane_in = inner.op.axis
     steps = inner.op.reduce_axis
     inner.reorder(*steps, n, o_in, vector, lane_in)
-    for axis in (o_in, vector, *_written_out(steps, g, tile)):
+    for axis in (o_in, vector):
         inner.unroll(axis)
     for axis in (o, tile_in):
         stage.unroll(axis)
@@ -203,17 +230,6 @@ def _schedule(schedule: Schedule, out: Tensor, flat: Tensor, g: Geometry, tile: 
         stage.vectorize(lane)
         inner.vectorize(lane_in)
     return o_out
-
-
-def _written_out(steps: tuple[IterVar, ...], g: Geometry, tile: Tile) -> list[IterVar]:
-    """Choose the innermost loops over the kernel that are short enough to be unrolled."""
-    chosen, work = [], tile.rows * tile.vectors
-    for step in reversed(steps[1:]):
-        work *= g.kernel
-        if work > _UNROLLED:
-            break
-        chosen.append(step)
-    return chosen
 
 
 def _schedule_phases(schedule: Schedule, image: Tensor, g: Geometry, *, vectors: bool) -> None:

@@ -41,20 +41,20 @@ def matmul(
     columns = _panels(b, n, k, tile.columns, "B.panels", transposed=False)
     depth = te.reduce_axis((0, k), name="k")
     product = te.compute(
-        (m, n),
-        lambda i, j: te.sum(
+        (m, -(-n // tile.lanes), tile.lanes),
+        lambda i, v, lane: te.sum(
             rows[i // tile.rows, depth, i % tile.rows]
-            * columns[j // tile.columns, depth, j % tile.columns],
+            * columns[v // tile.vectors, depth, v % tile.vectors * tile.lanes + lane],
             axis=depth,
         ),
-        name="C" if sums == given else "product",
+        name="product",
     )
-    c = product
-    if sums != given:
-        c = te.compute((m, n), lambda i, j: product[i, j].astype(given), name="C")
+    c = te.compute(
+        (m, n),
+        lambda i, j: product[i, j // tile.lanes, j % tile.lanes].astype(given),
+        name="C",
+    )
     schedule = te.create_schedule(c.op)
-    if c is product:
-        product = schedule.cache_write(c, "local")
     block = max(1, _BLOCK_BYTES // (tile.rows * k * sums.nbytes))
     _schedule(schedule, (rows, columns, product, c), tile, block, parallel=parallel)
     return schedule, [a, b, c]
@@ -96,11 +96,12 @@ def _schedule(
     inner = schedule[product]
     inner.compute_at(stage, i_tile)
     inner.set_scope("local")
-    i, j = inner.op.axis
+    i, vector, lane = inner.op.axis
     (step,) = inner.op.reduce_axis
-    inner.reorder(step, i, j)
+    inner.reorder(step, i, vector, lane)
     inner.unroll(i)
-    inner.vectorize(j)
+    inner.unroll(vector)
+    inner.vectorize(lane)
     schedule[rows].compute_at(stage, i_block)
     schedule[rows].unroll(schedule[rows].op.axis[2])
     panel, depth, lane = schedule[columns].op.axis

@@ -16,6 +16,7 @@ from farbench_compiler.target import Target
 # Two pipes that take four cycles: fewer sums than this under way leave the multipliers idle.
 _SUMS_UNDER_WAY = 8
 _MOST_VECTORS = 4
+_GROUP = 4  # registers of RISC-V that one instruction works on
 # What a load costs beside the multiply-adds that hide it, in multiply-adds. Measured on Zen 4:
 # 8 x 3 and 6 x 4 vectors are 5 % faster than 14 x 2 and 27 x 1.
 _LOAD = 0.1
@@ -42,6 +43,14 @@ def lanes_of(target: Target, of: DType) -> int:
     return max(1, target.vector_bits // (8 * of.nbytes))
 
 
+def reaches_far(target: Target) -> bool:
+    """Tell whether one instruction can address what lies kilobytes behind a pointer.
+
+    Elsewhere each row of a tile takes an address register, and there are not enough.
+    """
+    return target.arch in ("x86_64", "aarch64")
+
+
 def sum_dtype(of: DType) -> DType:
     """Give the dtype that products are summed in: halves would lose most of their digits."""
     return FLOAT32 if of == dtype("float16") else of
@@ -49,22 +58,37 @@ def sum_dtype(of: DType) -> DType:
 
 def register_tile(target: Target, of: DType, rows: int, columns: int) -> Tile:
     """Choose the tile that computes an output of `rows` x `columns` in the fewest cycles."""
+    return min(
+        _candidates(target, of),
+        key=lambda tile: (_cycles(tile, rows, columns), -tile.rows * tile.vectors, tile.rows),
+    )
+
+
+def _candidates(target: Target, of: DType) -> list[Tile]:
+    """List the tiles whose sums, vectors and weights the registers hold."""
     lanes = lanes_of(target, of)
+    if target.arch == "riscv64" and lanes > 1:
+        # One instruction works on a group of registers, of which two hold operands.
+        groups = target.vector_registers // _GROUP
+        return [Tile(rows, 1, lanes * _GROUP) for rows in range(1, groups - 1)]
     free = target.vector_registers - _operands(target)
     if lanes == 1 and not of.is_float:
         free //= 2  # addresses and counters live in the same registers
-    candidates = [
-        Tile(some, vectors, lanes)
+    return [
+        Tile(rows, vectors, lanes)
         for vectors in range(1, _MOST_VECTORS + 1)
-        for some in range(1, max(1, (free - vectors) // vectors) + 1)
+        for rows in range(1, max(1, (free - vectors) // vectors) + 1)
     ]
-    return min(candidates, key=lambda tile: (_cycles(tile, rows, columns), tile.rows))
 
 
 def _operands(target: Target) -> int:
-    """Count the registers for what is not a vector of the tile: a weight, a product."""
-    fused = target.arch in ("aarch64", "riscv64") or target.has("fma") or target.has("avx512f")
-    return 1 if fused else 2
+    """Count the registers beside sums and vectors: a weight, its product, what LLVM loads early.
+
+    Found by reading the inner loops: with fewer, some sums are spilled.
+    """
+    if target.arch == "x86_64":
+        return 1 if target.has("fma") or target.has("avx512f") else 5
+    return 2 if target.arch == "armv7" else 3
 
 
 def _cycles(tile: Tile, rows: int, columns: int) -> float:
