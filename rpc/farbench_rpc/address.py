@@ -47,12 +47,6 @@ class Address:
         mapped = getattr(found, "ipv4_mapped", None)
         return (mapped or found).is_loopback
 
-    @property
-    def is_wildcard(self) -> bool:
-        """Tell whether it stands for every interface (0.0.0.0, ::)."""
-        found = _numeric(self.host)
-        return found is not None and found.is_unspecified
-
     def with_port(self, port: int) -> Address:
         """Give the same host with another port."""
         return Address(self.host, port)

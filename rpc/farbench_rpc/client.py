@@ -24,13 +24,7 @@ from collections.abc import Callable
 from farbench_rpc import limits
 from farbench_rpc.address import Address, parse_address
 from farbench_rpc.codec import decode, encode
-from farbench_rpc.errors import (
-    Cancelled,
-    ConnectError,
-    ProtocolError,
-    RemoteTimeout,
-    RpcError,
-)
+from farbench_rpc.errors import Cancelled, ConnectError, ProtocolError, RemoteTimeout, RpcError
 from farbench_rpc.greet import greet
 from farbench_rpc.messages import ErrorReply, Message, SessionLost, Welcome
 from farbench_rpc.pending import Pending, Push, Reply
@@ -223,7 +217,9 @@ class Client:
                     self._nudge()
                     left_s = deadline - time.monotonic()
                     if left_s <= 0:
-                        raise RemoteTimeout("another thread sends for too long", {"limit_s": 0.0})
+                        raise RemoteTimeout(
+                            "another thread sends for too long", {"waited_for": "turn to send"}
+                        )
                     self._sleep(left_s)
                 if self._closed:
                     raise Cancelled("the connection was closed by this side")

@@ -1,4 +1,4 @@
-"""A conversation kept up from inside a poll loop: never waits, dials anew by itself.
+"""A conversation kept up from inside a poll loop: dials anew by itself, waits for names alone.
 
     link = Link.to("tracker.lan:9190", role="device")
     while running:
@@ -15,6 +15,7 @@ A device uses it to talk to its tracker beside its own server.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections import deque
 from collections.abc import Callable
@@ -110,7 +111,9 @@ class Link:
     def answer(self, request_id: int, message: Message, frames: Frames = ()) -> None:
         """Answer what the far side asked; nothing is sent while down (it will ask again)."""
         if self.is_up:
-            self._send(message, request_id, frames)
+            # The end of the connection is heard by `receive`, as of any other.
+            with contextlib.suppress(ConnectError):
+                self._send(message, request_id, frames)
 
     def reconnect(self, why: str) -> None:
         """Drop the connection and dial anew, where the far side seems not to hear."""

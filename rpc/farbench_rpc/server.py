@@ -18,9 +18,8 @@ a slow peer does not take is kept up to a cap, beyond which the peer is cut.
 from __future__ import annotations
 
 import logging
-import time
 from collections import Counter, deque
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -65,7 +64,6 @@ class Peer:
     minor: int
     agent: str
     host: str
-    heard_s: float
     backlog: deque[list[Buffer]] = field(default_factory=deque, repr=False)
     asked: int = 0
     gone: bool = False
@@ -90,14 +88,12 @@ class Endpoint:
         *,
         welcome: Mapping[str, Value] | None = None,
         settings: EndpointSettings | None = None,
-        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.role = role
         self.refused: Counter[str] = Counter()
         self._listener = listener
         self._welcome = dict(welcome or {})
         self._settings = settings or EndpointSettings()
-        self._clock = clock
         self._peers: dict[bytes, Peer] = {}
         self._congested: set[Peer] = set()
         self._gone: list[Peer] = []
@@ -191,12 +187,6 @@ class Endpoint:
             self._congested.discard(peer)
             self._gone.append(peer)
 
-    def forget_idle(self, idle_s: float) -> None:
-        """Cut the peers not heard of for `idle_s`, for a server whose peers must show life."""
-        before = self._clock() - idle_s
-        for peer in [p for p in self._peers.values() if p.heard_s < before]:
-            self.forget(peer)
-
     def close(self) -> None:
         """Stop listening; may be called twice."""
         self._peers.clear()
@@ -222,7 +212,6 @@ class Endpoint:
         if peer is None or type(found.message) is Hello:
             self._greet(arrival.peer, found)
             return None
-        peer.heard_s = self._clock()
         return Incoming(peer, found.request_id, found.message, arrival.frames[1:])
 
     def _refuse(self, peer_id: bytes, peer: Peer | None, bad: ProtocolError) -> None:
@@ -254,9 +243,7 @@ class Endpoint:
             self.forget(known)
         minor = min(hello.version[1], VERSION[1])
         host = self._listener.origin(peer_id)
-        self._peers[peer_id] = Peer(
-            peer_id, hello.role, minor, hello.agent, host, heard_s=self._clock()
-        )
+        self._peers[peer_id] = Peer(peer_id, hello.role, minor, hello.agent, host)
         welcome = Welcome(role=self.role, version=(VERSION[0], minor), settings=self._welcome)
         self._answer(peer_id, welcome, request_id)
 

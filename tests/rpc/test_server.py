@@ -33,27 +33,14 @@ from farbench_rpc.transport.sockets import SocketSettings
 PING = Ping()
 
 
-class Clock:
-    """A clock that stands still until it is told."""
-
-    def __init__(self) -> None:
-        self.now = 100.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 class Bench:
     """An endpoint over memory, everything in one thread."""
 
     def __init__(self, settings: EndpointSettings | None = None) -> None:
-        self.clock = Clock()
         self._channels: list[MemoryChannel] = []
         chosen = settings or EndpointSettings()
         self.hub = MemoryListener("bench", chosen.socket.send_high_water)
-        self.endpoint = Endpoint(
-            self.hub, "device", welcome={"ttl_s": 3.0}, settings=chosen, clock=self.clock
-        )
+        self.endpoint = Endpoint(self.hub, "device", welcome={"ttl_s": 3.0}, settings=chosen)
 
     def stranger(self) -> MemoryChannel:
         """Give a channel that has said nothing."""
@@ -243,17 +230,15 @@ def test_too_many_peers_are_refused(narrow: Bench) -> None:
     assert "serves 2 peers and takes no more" in error.message
 
 
-def test_idle_peers_are_forgotten_on_demand(bench: Bench) -> None:
-    idle, busy = bench.connect(), bench.connect()
-    bench.ask(idle)
-    bench.clock.now += 30
-    kept = bench.ask(busy).peer
-    bench.endpoint.forget_idle(20)
+def test_a_forgotten_peer_must_say_hello_again(bench: Bench) -> None:
+    cut, other = bench.connect(), bench.connect()
+    forgotten, kept = bench.ask(cut).peer, bench.ask(other).peer
+    bench.endpoint.forget(forgotten)
     assert bench.endpoint.peers == (kept,)
-    assert len(bench.endpoint.take_gone()) == 1
-    say(idle, Ping(), 2)
+    assert bench.endpoint.take_gone() == [forgotten]
+    say(cut, Ping(), 2)
     assert bench.endpoint.receive() is None
-    assert isinstance(heard(idle)[0], ErrorReply)
+    assert isinstance(heard(cut)[0], ErrorReply)
 
 
 def test_a_slow_peer_is_kept_for_then_cut(narrow: Bench) -> None:

@@ -5,7 +5,14 @@ The compiler writes manifests; device and host read them and check every call an
 
 from farbench_rpc.manifest.check import Argument, ArrayFacts, Bound, bind, signature
 from farbench_rpc.manifest.dims import evaluate, resolve, symbols_of
-from farbench_rpc.manifest.elf import MACHINES, ElfFacts, read_elf, read_manifest, symbol_bytes
+from farbench_rpc.manifest.elf import (
+    MACHINES,
+    ElfFacts,
+    read_elf,
+    read_encoded,
+    read_manifest,
+    symbol_bytes,
+)
 from farbench_rpc.manifest.encode import decode, encode, pack, unpack
 from farbench_rpc.manifest.errors import ArgumentError, ManifestError
 from farbench_rpc.manifest.loadable import Machine, check_loadable, glibc_needed
@@ -55,6 +62,7 @@ __all__ = [
     "glibc_needed",
     "pack",
     "read_elf",
+    "read_encoded",
     "read_manifest",
     "resolve",
     "signature",

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
-from farbench_rpc.manifest.encode import unpack
+from farbench_rpc.manifest.encode import decode, encoded_in
 from farbench_rpc.manifest.errors import ManifestError
 from farbench_rpc.manifest.schema import SYMBOL, Manifest
 
@@ -78,7 +78,7 @@ class _Elf:
     def read(self, layout: str, offset: int) -> tuple[int, ...]:
         try:
             return struct.unpack_from(layout, self.data, offset)
-        except struct.error as cause:
+        except (struct.error, OverflowError) as cause:  # an offset beyond any address, too
             raise self.fail("the ELF file is cut short or damaged") from cause
 
     @cached_property
@@ -268,8 +268,13 @@ def _symbol_bytes(elf: _Elf, name: str) -> bytes | None:
 
 def read_manifest(source: str | os.PathLike[str] | bytes) -> Manifest:
     """Read the manifest that a library carries; ManifestError if it has none or a damaged one."""
+    return decode(read_encoded(source))
+
+
+def read_encoded(source: str | os.PathLike[str] | bytes) -> bytes:
+    """Read the manifest that a library carries as bytes that `decode` takes; ManifestError."""
     elf = _open(source)
     data = _symbol_bytes(elf, SYMBOL)
     if data is None:
         raise elf.fail(f"it carries no manifest (no symbol {SYMBOL}); was it built by farbench?")
-    return unpack(data)
+    return encoded_in(data)

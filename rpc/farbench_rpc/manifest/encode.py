@@ -29,6 +29,7 @@ from farbench_rpc.manifest.slots import DTYPES
 from farbench_rpc.manifest.sound import check_sound
 
 MAX_BYTES = 16 << 20
+_MAX_ITEMS = 1 << 16
 _HEAD = struct.Struct("<8sQ")
 
 _NAME = readers.text(255, r"[^\x00-\x1f]+", "a name of printable characters")
@@ -89,7 +90,7 @@ _MANIFEST: Reader[Manifest] = readers.record(
         "entries": readers.sequence(_ENTRY, 4096),
         "target": _TARGET,
         "digest": _SHA256,
-        "blobs": readers.sequence(_BLOB, 1 << 16),
+        "blobs": readers.sequence(_BLOB, _MAX_ITEMS),
         "abi": readers.integer(1, 1 << 16),
     },
 )
@@ -123,7 +124,13 @@ def decode(data: bytes | memoryview) -> Manifest:
         raise ManifestError(f"manifest of {len(data)} bytes; the limit is {MAX_BYTES}")
     try:
         outer = msgpack.unpackb(
-            data, raw=False, strict_map_key=True, object_pairs_hook=_no_duplicates
+            data,
+            raw=False,
+            strict_map_key=True,
+            object_pairs_hook=_no_duplicates,
+            # Arrays are made at the length they claim, before their items are seen.
+            max_array_len=_MAX_ITEMS,
+            max_map_len=_MAX_ITEMS,
         )
     except ManifestError:
         raise
@@ -166,6 +173,11 @@ def pack(manifest: Manifest) -> bytes:
 
 def unpack(data: bytes | memoryview) -> Manifest:
     """Read the bytes of the data symbol; what follows the stated length is ignored."""
+    return decode(encoded_in(data))
+
+
+def encoded_in(data: bytes | memoryview) -> bytes:
+    """Give the manifest within the bytes of the data symbol, not read yet; ManifestError."""
     if len(data) < _HEAD.size:
         raise ManifestError("the library's manifest is cut short")
     magic, length = _HEAD.unpack_from(data)
@@ -173,4 +185,4 @@ def unpack(data: bytes | memoryview) -> Manifest:
         raise ManifestError("the library's manifest does not begin with its magic")
     if length > len(data) - _HEAD.size:
         raise ManifestError("the library's manifest is cut short")
-    return decode(bytes(data[_HEAD.size : _HEAD.size + length]))
+    return bytes(data[_HEAD.size : _HEAD.size + length])

@@ -131,7 +131,7 @@ class Bell:
     def clear(self) -> None:
         """Make it silent; look at what it announced only after this."""
         with self._lock:
-            if self._rung:
+            if self._rung and self._read.fileno() >= 0:
                 self._rung = False
                 self._read.recv(16)
 

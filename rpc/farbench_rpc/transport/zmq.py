@@ -45,7 +45,11 @@ class ZmqChannel:
         self._bell = Bell()
         self._error: ConnectError | None = None
         self._connected = self._open = self._abandoned = False
-        self._start()
+        try:
+            self._start()
+        except ConnectError:
+            self._bell.close()
+            raise
 
     @staticmethod
     def dial(address: Address, settings: SocketSettings | None = None) -> Dial:
@@ -130,12 +134,19 @@ class ZmqChannel:
     def _start(self) -> None:
         self._connected = self._open = False
         self._target = self._candidates.pop(0)
-        self._sock = make_socket(zmq.DEALER, self._settings)
-        self._monitor = Monitor(self._sock)
+        try:
+            self._sock = make_socket(zmq.DEALER, self._settings)
+        except zmq.ZMQError as cause:  # no descriptor is left, say
+            raise ConnectError(f"no socket to connect to {self.peer}: {cause}") from cause
+        try:
+            self._monitor = Monitor(self._sock)
+            self._sock.connect(self._target.zmq)
+        except zmq.ZMQError as cause:
+            self._sock.close(0)
+            raise ConnectError(f"cannot connect to {self.peer}: {cause}") from cause
         self._poller = zmq.Poller()
         for item in self.pollables:
             self._poller.register(item, zmq.POLLIN)
-        self._sock.connect(self._target.zmq)
 
     def _stop(self) -> None:
         if not self._sock.closed:

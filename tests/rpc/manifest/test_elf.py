@@ -98,3 +98,10 @@ def test_a_segment_without_end_is_refused() -> None:
     data = elf64([(2, 0x200, 0x200, 1 << 60)], struct.pack("<QQ", 1, 1) * 4)
     with pytest.raises(ManifestError, match="cut short"):
         read_elf(data)
+
+
+def test_an_offset_beyond_any_address_is_refused() -> None:
+    data = bytearray(elf64([(1, 0, 0, 64)], b""))
+    data[32:40] = b"\xff" * 8
+    with pytest.raises(ManifestError, match="cut short"):
+        read_elf(bytes(data))

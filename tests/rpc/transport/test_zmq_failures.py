@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import errno
 import socket
 import threading
 from collections.abc import Callable, Iterator
@@ -15,6 +16,7 @@ from farbench_rpc.client import Client
 from farbench_rpc.errors import AddressError, ConnectError, Refused, RemoteTimeout
 from farbench_rpc.messages import Ok, Ping
 from farbench_rpc.transport import resolve as resolving
+from farbench_rpc.transport import zmq as zmq_channel
 from farbench_rpc.transport.zmq_listener import ZmqListener
 from tests.rpc.conftest import Serve
 
@@ -78,6 +80,15 @@ def test_refused(dead_port: int) -> None:
 def test_refused_on_every_address_of_a_name(dead_port: int) -> None:
     with pytest.raises(ConnectError, match=r"localhost:\d+: .*connection refused"):
         connect(Address("localhost", dead_port))
+
+
+def test_no_socket_left_is_a_connect_error(monkeypatch: pytest.MonkeyPatch) -> None:
+    def none_left(kind: int, settings: object) -> None:
+        raise zmq.ZMQError(errno.EMFILE)
+
+    monkeypatch.setattr(zmq_channel, "make_socket", none_left)
+    with pytest.raises(ConnectError, match="no socket to connect to 127.0.0.1:1: Too many open"):
+        connect(Address("127.0.0.1", 1))
 
 
 def test_unknown_name() -> None:
