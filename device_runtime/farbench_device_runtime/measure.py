@@ -179,7 +179,7 @@ class _Arm:
         self.began = time.monotonic_ns()
         self.facts: dict[str, Value] = {}
         self.taken = 0
-        self.seen = array("q")
+        self.short = 0
 
     def run(self, send: Send, flush_bytes: int) -> set[str]:
         """Time the first call, find the batch, take the samples; give what disturbed."""
@@ -197,8 +197,8 @@ class _Arm:
             cold=bool(flush_bytes),
             flush_bytes=flush_bytes,
         )
-        ticks = sorted(self.seen)[len(self.seen) // 2] // max(1, self.timer.resolution_ns)
-        return flags | ({"short_samples"} if batch.short or ticks < TICKS else set())
+        most_are_short = self.short > self.taken // 2
+        return flags | ({"short_samples"} if batch.short or most_are_short else set())
 
     def _batch(self, flush_bytes: int) -> Batch:
         """Find k: 1 in a cold measurement, `number` itself when it is exact."""
@@ -218,6 +218,7 @@ class _Arm:
         stop = self.job.stop
         sample, add = self.call.sample, stream.add
         deadline = self.began + self.budget_ns
+        shortest_ns = TICKS * max(1, self.timer.resolution_ns)
         last = 0
         while self.taken < stop.repeat:
             if self.taken and time.monotonic_ns() + last > deadline:
@@ -227,7 +228,7 @@ class _Arm:
             began = time.monotonic_ns()
             total_ns = sample(k, flush_bytes)
             add(total_ns)
-            self.seen.append(total_ns)
+            self.short += total_ns < shortest_ns
             last = time.monotonic_ns() - began
             self.taken += 1
         stream.flush()

@@ -22,7 +22,7 @@ from farbench_rpc.errors import AddressError
 
 TRACKER_PORT = 9190
 _SIZES = ("memory_limit", "upload_limit", "store_limit", "free_floor", "file_limit")
-_TIMES = ("load_timeout_s", "term_grace_s", "lock_wait_s", "session_timeout_s")
+_TIMES = ("load_timeout_s", "term_grace_s", "lock_wait_s")
 
 
 class UsageError(ValueError):

@@ -78,14 +78,6 @@ def address_bytes(pid: int) -> int:
     return int(fields[0]) * _PAGE if fields else 0
 
 
-def peak_address_bytes(pid: int) -> int:
-    """Give the largest address space a process had (VmPeak); 0 when it is gone or a zombie."""
-    for line in read_text(f"/proc/{pid}/status").splitlines():
-        if line.startswith("VmPeak:"):
-            return int(line.split()[1]) * 1024
-    return 0
-
-
 def context_switches(pid: int) -> tuple[int, int]:
     """Give a process's (voluntary, involuntary) context switches so far; its main thread's."""
     counts = {"voluntary_ctxt_switches": 0, "nonvoluntary_ctxt_switches": 0}

@@ -57,7 +57,7 @@ class _Stop:
         return self.number == 0
 
     def close(self) -> None:
-        """Give the signals back."""
+        """Close the descriptors; a signal that comes later still changes nothing."""
         signal.set_wakeup_fd(-1)
         self._in.close()
         self._out.close()

@@ -29,7 +29,6 @@ class Settings:
     chunk_bytes: int = MIB
     window: int = 16
     load_timeout_s: float = 30.0
-    session_timeout_s: float = 3600.0
     term_grace_s: float = 0.5
     lock_wait_s: float = 60.0
     lock_path: Path = field(default_factory=lambda: Path("/tmp/farbench-timing.lock"))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import select
 import signal
 import time
 
@@ -31,10 +32,11 @@ def test_a_fugitive_is_found_by_the_name_it_inherits() -> None:
     os.waitpid(worker, 0)
     assert reaper.leftovers(worker, name, (), subreaper=False) == [fugitive]
     assert reaper.leftovers(worker, name, (fugitive,), subreaper=False) == []
-    reaper.kill_all([fugitive])
-    # Its end closes the pipe that it alone still holds.
-    assert os.read(reader, 1) == b""
     os.close(reader)
+    watch = os.pidfd_open(fugitive)
+    reaper.kill_all([fugitive])
+    assert select.select([watch], [], [], 20)[0]
+    os.close(watch)
     assert reaper.leftovers(worker, name, (), subreaper=False) == []
 
 
