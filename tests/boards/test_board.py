@@ -18,6 +18,14 @@ print(json.dumps([
 ]))
 """
 
+# RISC-V's Linux: write(1, argv[1], 4), then exit(7).
+WRITE_AND_EXIT = """
+__attribute__((naked, noreturn)) void _start(void) {
+  __asm__("ld a1, 16(sp)\\n li a0, 1\\n li a2, 4\\n li a7, 64\\n ecall\\n"
+          "li a0, 7\\n li a7, 93\\n ecall");
+}
+"""
+
 
 def run_python(board: Board, text: str) -> subprocess.CompletedProcess[str]:
     argv, environment = board.python_command("-c", text)
@@ -79,15 +87,13 @@ def test_runs_a_static_riscv_executable(tmp_path: Path) -> None:
         pytest.skip(str(error))
     ziglang = pytest.importorskip("ziglang")
     source = tmp_path / "main.c"
-    source.write_text(
-        "#include <stdio.h>\n"
-        'int main(int n, char **a) { printf("%s %d", a[1], (int)sizeof(void *)); return 7; }\n'
-    )
+    source.write_text(WRITE_AND_EXIT)
     zig = Path(ziglang.__file__).parent / "zig"
     program = tmp_path / "main"
-    build = [str(zig), "cc", "-target", "riscv64-linux-musl", "-static", "-O2"]
+    # Without a C library: zig would build it first, which takes long.
+    build = [str(zig), "cc", "-target", "riscv64-linux-musl", "-static", "-nostdlib", "-O2"]
     subprocess.run(
-        [*build, str(source), "-o", str(program)], check=True, capture_output=True, timeout=110
+        [*build, str(source), "-o", str(program)], check=True, capture_output=True, timeout=100
     )
     done = run_static("riscv64", program, ["word"], timeout_s=20)
-    assert (done.returncode, done.stdout) == (7, b"word 8")
+    assert (done.returncode, done.stdout) == (7, b"word")
