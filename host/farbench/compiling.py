@@ -38,7 +38,6 @@ def build(
 
     TargetError lists near matches of what is unknown; ScheduleError says what is not legal.
     """
-    from farbench.module import Module
-
     artifact = load("farbench_compiler.build").build(schedule, args, target=target, name=name)
-    return Module.of(artifact)
+    module: Module = load("farbench.module").Module.of(artifact)
+    return module

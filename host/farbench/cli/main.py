@@ -15,7 +15,7 @@ from contextlib import contextmanager
 from types import FrameType
 
 from farbench.errors import AddressError, HostError, MissingExtra, is_ours
-from farbench.extras import load
+from farbench.extras import explain, load
 
 FAILED, USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 
@@ -34,10 +34,12 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return FAILED
     except Exception as error:
-        if not is_ours(error):
+        missing = explain(error) if isinstance(error, ModuleNotFoundError) else None
+        told = missing or error
+        if not is_ours(told):
             raise
-        _tell(error, as_json="--json" in arguments)
-        return _status(error)
+        _tell(told, as_json="--json" in arguments)
+        return _status(told)
 
 
 @contextmanager
