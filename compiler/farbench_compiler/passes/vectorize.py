@@ -80,8 +80,7 @@ class _Walk:
             return s
         limit = self._longest(s)
         if limit <= 1:
-            short = isinstance(s.extent, IntImm) and s.extent.value <= 16
-            return replace(s, kind="unrolled" if short else "serial")
+            return replace(s, kind="unrolled" if _is_short(s) else "serial")
         if not isinstance(s.extent, IntImm) or s.extent.value > limit:
             return self._strips(s, limit)
         return self._pieces(s, s.extent.value)
@@ -226,6 +225,12 @@ def _scalar(s: For) -> For:
     """Give a loop a variable of its own and make it serial."""
     var = Var(s.var.name, s.var.dtype)
     return For(var, s.begin, s.extent, "serial", substitute(s.body, {s.var: var}))
+
+
+def _is_short(s: For) -> bool:
+    """Tell whether a loop is worth writing out where there are no vectors."""
+    few = isinstance(s.extent, IntImm) and s.extent.value <= 16
+    return few and not any(isinstance(n, For) for n in walk(s.body))
 
 
 def _stays_local(s: Stmt) -> bool:

@@ -52,7 +52,7 @@ def sizes_of(fn: LoopFunction, arrays: Sequence[NDArray[np.int32]]) -> list[int]
 
 
 @pytest.mark.parametrize("unit", UNITS.values(), ids=UNITS.keys())
-@settings(max_examples=20, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=15, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 @given(case=cases())
 def test_a_compiled_schedule_gives_what_numpy_gives(
     case: tuple[Program, te.Schedule, int], unit: _Unit
