@@ -5,19 +5,20 @@
 
 from __future__ import annotations
 
+import errno
+import logging
 import secrets
-import shutil
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from farbench_device_runtime.identity import Identity
+from farbench_device_runtime.identity import Identity, StateError
 from farbench_device_runtime.leases import Lease, accept, check_open, lost
 from farbench_device_runtime.requests import Requests
 from farbench_device_runtime.session import Session
 from farbench_device_runtime.shared import House
 from farbench_device_runtime.store import Store
-from farbench_rpc.errors import InvalidArgument, LeaseLost, Refused, RpcError
+from farbench_rpc.errors import InvalidArgument, LeaseLost, QuotaExceeded, Refused, RpcError
 from farbench_rpc.messages import (
     Facts,
     Grant,
@@ -30,6 +31,8 @@ from farbench_rpc.messages import (
 )
 from farbench_rpc.server import Incoming, Peer
 
+_log = logging.getLogger(__name__)
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EMFILE, errno.ENFILE, errno.ENOMEM, errno.EFBIG)
 PREPARE_AFTER_S = 0.25
 Ended = Callable[[str, int, str], None]
 
@@ -66,8 +69,9 @@ class DeviceCore:
         self._whenever_idle: list[Callable[[], None]] = []
         self._sessions = house.settings.state / "sessions"
         # What a server that was killed left behind: none of it is served any more.
-        shutil.rmtree(self._sessions, ignore_errors=True)
-        self._sessions.mkdir(mode=0o700, parents=True)
+        self._sessions.mkdir(mode=0o700, parents=True, exist_ok=True)
+        for left in self._sessions.iterdir():
+            house.sweeper.remove(left)
 
     # --- leases --------------------------------------------------------------------------------
 
@@ -75,7 +79,10 @@ class DeviceCore:
         """Take a lease; Refused says why not."""
         if self._reason:
             raise Refused("the lease before is still ending")
-        self.lease = accept(grant, self.lease, self.identity, self.house.clock())
+        try:
+            self.lease = accept(grant, self.lease, self.identity, self.house.clock())
+        except StateError as cause:
+            raise Refused(f"the epoch cannot be kept: {cause}") from cause
 
     def renew(self, lease: str) -> None:
         """Note that the tracker confirmed the lease."""
@@ -109,6 +116,16 @@ class DeviceCore:
             self._dispatch(incoming)
         except RpcError as error:
             self.house.endpoint.error(incoming, error)
+        except OSError as error:
+            # A full disk, no descriptor left: it costs this request, not the device.
+            _log.warning("%s failed: %s", incoming.message.KIND, error)
+            text = f"the device could not do it: {error.strerror or error}"
+            kind = QuotaExceeded if error.errno in _FULL else RpcError
+            self.house.endpoint.error(incoming, kind(text))
+        except Exception:
+            # A bug that one client meets must not take the device from the others.
+            _log.exception("bug in serving %s", incoming.message.KIND)
+            self.house.endpoint.error(incoming, RpcError("the device met a bug; its log says more"))
 
     def _dispatch(self, incoming: Incoming) -> None:
         serving = self._serving
@@ -135,13 +152,16 @@ class DeviceCore:
             raise LeaseLost("the lease is ending", {"reason": self._reason})
         now = self.house.clock()
         if self._serving is None:
-            cores = len(self.house.settings.cores) or 1
-            cpu_s = int(min(self.lease.session_timeout_s, 1e6) * max(cores, 64)) + 60
+            # Of every core all the time, and some: only what outlives its lease reaches it.
+            cores = max(len(self.house.settings.cores), 64)
+            cpu_s = int(min(self.lease.session_timeout_s, 1e6) * cores) + 60
             folder = self._sessions / secrets.token_hex(8)
             session = Session(self.house, incoming.peer, folder, cpu_s)
             requests = Requests(session, self.store, self.house.settings.load_timeout_s)
             self._serving = _Serving(session, requests, now + PREPARE_AFTER_S)
         else:
+            if self._serving.session.peer is not incoming.peer:
+                self._serving.session.detach()  # of a connection that may still stand
             self._serving.session.peer = incoming.peer
             self._serving.detached_at = None
         settings = self.house.settings
@@ -198,6 +218,8 @@ class DeviceCore:
 
     def next_wake(self) -> float:
         """Say in how many seconds `tick` must be called, at most a minute."""
+        if not self.house.sweeper.idle:
+            return 0.0
         now = self.house.clock()
         wake = 60.0
         if self.lease is not None and not self._reason:
@@ -215,6 +237,7 @@ class DeviceCore:
         """Watch the clock."""
         now = self.house.clock()
         self.house.supervisor.tick(time.monotonic())
+        self.house.sweeper.work()
         serving = self._serving
         if serving is not None:
             serving.session.tick(now)
@@ -231,7 +254,10 @@ class DeviceCore:
             self._end(over, str(over.detail.get("reason", over.message)))
 
     def close(self) -> None:
-        """Let go of the store; sessions must be over."""
+        """Let go of everything, also of a session that is not over."""
+        if self._serving is not None:
+            self._serving.session.abandon()
+            self._serving = None
         self.store.close()
 
     # --- the end of a lease --------------------------------------------------------------------

@@ -27,8 +27,8 @@ class Identity:
     def raise_epoch(self, epoch: int) -> None:
         """Keep the highest epoch on disk, so that a grant of before a restart stays refused."""
         if epoch > self.epoch:
-            self.epoch = epoch
             _write(self.folder / "epoch", str(epoch))
+            self.epoch = epoch
 
 
 def open_state(folder: Path) -> Path:

@@ -15,6 +15,7 @@ from typing import Any, Protocol
 
 from farbench_device_runtime.staging import Window
 from farbench_rpc.errors import InvalidArgument, Value
+from farbench_rpc.limits import INT64_MAX
 from farbench_rpc.messages import (
     Called,
     CallEntry,
@@ -31,6 +32,8 @@ from farbench_rpc.transport.base import Frames
 PLAIN_TIMEOUT_S = 60.0
 WORKER_WAIT_S = 30.0
 MAX_TIMEOUT_S = 7 * 24 * 3600.0
+MAX_ARMS = 64
+"""Arms of one measurement: what is told of each must fit one answer."""
 
 
 class Started(enum.Enum):
@@ -75,10 +78,26 @@ def check_timeout(timeout_s: float) -> float:
     return timeout_s
 
 
+def _whole(value: object) -> int:
+    """Read a count of a worker, whose process code of users may have written over."""
+    if type(value) is not int or not 0 <= value <= INT64_MAX:
+        raise ValueError("a worker's count is not a whole number")
+    return value
+
+
+def _raw(value: object) -> bytes:
+    """Read bytes of a worker; a number would be made that many bytes."""
+    if type(value) is not bytes:
+        raise ValueError("a worker's data are not bytes")
+    return value
+
+
 class Job:
     """A request that the worker answers with one message: `reply` goes to the client then."""
 
     phase = "run"
+    nbytes = 0
+    """Bytes that it holds while it waits."""
 
     def __init__(
         self,
@@ -139,7 +158,7 @@ class CallJob(Job):
 
     def finish(self, bench: Bench, values: Sequence[Any]) -> None:
         """Tell the client how long it ran."""
-        bench.reply(self.incoming, Called(int(values[0])))
+        bench.reply(self.incoming, Called(_whole(values[0])))
 
 
 class LoadJob(Job):
@@ -150,7 +169,7 @@ class LoadJob(Job):
     def finish(self, bench: Bench, values: Sequence[Any]) -> None:
         """Tell the client the handle, and send what the library says of itself."""
         if self.answer is not None:
-            bench.reply(self.incoming, self.answer, [bytes(values[0])])
+            bench.reply(self.incoming, self.answer, [_raw(values[0])])
 
 
 class PutJob(Job):
@@ -162,6 +181,7 @@ class PutJob(Job):
         super().__init__(incoming, (), f"put into array {array}", Ok() if last else None)
         self.target = (array, offset, len(data))
         self.data: memoryview | None = data
+        self.nbytes = len(data)
         self.slot: int | None = None
 
     @property
@@ -275,8 +295,10 @@ class MeasureJob(Job):
     """A measurement: alone on the machine, its samples streamed."""
 
     def __init__(self, incoming: Incoming, message: Measure) -> None:
-        if not message.arms:
-            raise InvalidArgument("a measurement needs an arm at least")
+        if not 0 < len(message.arms) <= MAX_ARMS:
+            raise InvalidArgument(
+                f"a measurement has 1 to {MAX_ARMS} arms, this one has {len(message.arms)}"
+            )
         fields = {
             "arms": [[arm.module, arm.entry, arm.args] for arm in message.arms],
             "stop": asdict(message.stop),
@@ -299,12 +321,12 @@ class MeasureJob(Job):
     def event(self, bench: Bench, message: Sequence[Any]) -> None:
         """Pass samples on; note where the measurement is."""
         if message[0] == "samples":
-            arm, k, data = int(message[1]), int(message[2]), bytes(message[3])
+            arm, k, data = _whole(message[1]), _whole(message[2]), _raw(message[3])
             samples = Samples(arm, bench.execution, k, len(data) // 8)
             bench.event(self.incoming, samples, [data])
         elif message[0] == "phase":
             self.phase = str(message[1])
-            self.what = f"measurement of {self.entries[int(message[2])]}"
+            self.what = f"measurement of {self.entries[_whole(message[2])]}"
         else:
             super().event(bench, message)
 

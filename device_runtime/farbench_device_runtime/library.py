@@ -10,8 +10,8 @@ Used by the worker, and by the host for calls in the caller's own process.
 from __future__ import annotations
 
 import ctypes
+import errno
 import os
-import struct
 from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
@@ -20,11 +20,16 @@ from types import TracebackType
 from typing import Any
 
 from farbench_device_runtime.fill import check_kind, misfit
-from farbench_rpc.errors import InvalidArgument, KernelError, LoadRefused, NotFound, OutOfMemory
+from farbench_rpc.errors import (
+    InvalidArgument,
+    KernelError,
+    LoadRefused,
+    NotFound,
+    OutOfMemory,
+    QuotaExceeded,
+)
 from farbench_rpc.manifest import (
     DTYPES,
-    MAGIC,
-    SYMBOL,
     ArrayFacts,
     Entry,
     Machine,
@@ -32,10 +37,10 @@ from farbench_rpc.manifest import (
     ManifestError,
     TensorArg,
     check_loadable,
+    decode,
     read_elf,
+    read_encoded,
     signature,
-    symbol_bytes,
-    unpack,
 )
 
 _I32, _I64, _U64 = ctypes.c_int32, ctypes.c_int64, ctypes.c_uint64
@@ -100,6 +105,9 @@ class Library:
         except ManifestError as cause:
             raise LoadRefused(f"cannot load the library: {cause}") from cause
         except OSError as cause:
+            if cause.errno == errno.EMFILE:
+                text = "no file can be opened any more: code that ran here left too many open"
+                raise QuotaExceeded(f"{text}; open another session") from cause
             raise LoadRefused(f"cannot read the library: {cause.strerror}") from cause
         try:
             handle = ctypes.CDLL(where, mode=os.RTLD_NOW | os.RTLD_LOCAL)
@@ -149,17 +157,11 @@ class Library:
 
 def _check(data: bytes, machine: Machine | None) -> tuple[Manifest, bytes]:
     """Read the manifest and hold file and manifest against the machine; gives both its forms."""
-    packed = symbol_bytes(data, SYMBOL)
-    if packed is None:
-        raise ManifestError(
-            f"it carries no manifest (no symbol {SYMBOL}); was it built by farbench?"
-        )
-    manifest = unpack(packed)
+    encoded = read_encoded(data)
+    manifest = decode(encoded)
     if machine is not None:
         check_loadable(read_elf(data), manifest, machine)
-    (length,) = struct.unpack_from("<Q", packed, len(MAGIC))
-    start = len(MAGIC) + 8
-    return manifest, packed[start : start + length]
+    return manifest, encoded
 
 
 class Context:

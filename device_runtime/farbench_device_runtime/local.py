@@ -12,13 +12,14 @@ from __future__ import annotations
 
 import logging
 import secrets
-import shutil
 import sys
 import tempfile
 import threading
 from pathlib import Path
 from types import TracebackType
 
+from farbench_device_runtime import folders
+from farbench_device_runtime.core import DeviceCore
 from farbench_device_runtime.house import build_core
 from farbench_device_runtime.identity import Identity
 from farbench_device_runtime.loop import Loop
@@ -48,25 +49,24 @@ class LocalDevice:
         self._bell = Bell()
         self._running = True
         self._supervisor: Supervisor | None = None
+        self._core: DeviceCore | None = None
         try:
             self._supervisor = Supervisor.execute()
             endpoint = Endpoint(self._listener, "device")
             identity = Identity(self._folder, secrets.token_hex(16))
-            self._core = build_core(settings, self._supervisor, endpoint, identity, "local")
+            core = build_core(settings, self._supervisor, endpoint, identity, "local")
+            self._core = core
         except BaseException:
             self._clean_up()
             raise
         lease, token = secrets.token_hex(8), secrets.token_hex(16)
         self.opening = SessionOpen(lease, 1, token)
-        self._core.grant(Grant(lease, 1, token, _FOREVER, _FOREVER))
-        self._loop = Loop(self._core, endpoint, self._bell.fileno())
+        core.grant(Grant(lease, 1, token, _FOREVER, _FOREVER))
+        self.facts: Facts = core.facts
+        """What is known of this machine."""
+        self._loop = Loop(core, endpoint, self._bell.fileno())
         self._thread = threading.Thread(target=self._run, name="farbench-local", daemon=True)
         self._thread.start()
-
-    @property
-    def facts(self) -> Facts:
-        """Give the facts of this machine."""
-        return self._core.facts
 
     def dial(self, deadline: float) -> Channel:
         """Connect, as a `Dial` of farbench_rpc."""
@@ -92,10 +92,11 @@ class LocalDevice:
     def _clean_up(self) -> None:
         if self._supervisor is not None:
             self._supervisor.close()
+        if self._core is not None:
             self._core.close()
         self._listener.close()
         self._bell.close()
-        shutil.rmtree(self._folder, ignore_errors=True)
+        folders.remove(self._folder)
 
     def __enter__(self) -> LocalDevice:
         """Give itself, to be closed at the end of the block."""

@@ -6,12 +6,14 @@ of a connection are said again after the next registration.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from farbench_device_runtime import facts
 from farbench_device_runtime.core import DeviceCore
+from farbench_device_runtime.identity import StateError
 from farbench_rpc.errors import ConnectError, RpcError
 from farbench_rpc.link import Link
 from farbench_rpc.messages import (
@@ -28,6 +30,7 @@ from farbench_rpc.messages import (
 )
 from farbench_rpc.replies import error_reply
 
+_log = logging.getLogger(__name__)
 ANSWER_S = 5.0
 REFUSED_RETRY_S = 10.0
 
@@ -165,7 +168,7 @@ class Registration:
         now = self.clock()
         if isinstance(message, Registered):
             self.registered = message
-            self.core.identity.raise_epoch(message.epoch)
+            self._note_epoch(message.epoch)
             if self.core.lease is not None:
                 self.core.renew(self.core.lease.id)
             self._plan_beat(now)
@@ -175,6 +178,13 @@ class Registration:
         elif isinstance(message, ErrorReply):
             self.on_state("refused", message.message)
             self._again_at = now + REFUSED_RETRY_S
+
+    def _note_epoch(self, epoch: int) -> None:
+        try:
+            self.core.identity.raise_epoch(epoch)
+        except StateError as error:
+            # A full disk: the next grant is refused for it, and this device goes on.
+            _log.warning("%s", error)
 
     def _granted(self, request_id: int, grant: Grant) -> None:
         try:
@@ -189,7 +199,7 @@ class Registration:
         def idle() -> None:
             self.link.answer(request_id, Ok())
 
-        self.core.identity.raise_epoch(revoke.epoch)
+        self._note_epoch(revoke.epoch)
         self.core.revoke(revoke.lease, revoke.reason, idle)
 
     def _lease_ended(self, lease: str, epoch: int, reason: str) -> None:

@@ -80,7 +80,7 @@ class Requests:
         if len(data) > self.session.chunk_bytes:
             raise InvalidArgument(f"a frame holds {self.session.chunk_bytes} bytes at most")
         job = PutJob(incoming, message.array, message.offset, data, message.last)
-        self.session.submit(job, len(data))
+        self.session.submit(job)
 
     def _get(self, incoming: Incoming, message: Get) -> None:
         span = (message.array, message.offset, message.nbytes)

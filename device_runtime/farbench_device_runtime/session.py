@@ -8,8 +8,6 @@ something arrives or the clock has moved.
 from __future__ import annotations
 
 import contextlib
-import shutil
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -27,20 +25,21 @@ from farbench_device_runtime.jobs import (
 )
 from farbench_device_runtime.output import last_line
 from farbench_device_runtime.pipe import PipeClosed, PipeDamaged
-from farbench_device_runtime.shared import House, Run
+from farbench_device_runtime.shared import House, Run, Waiting
 from farbench_device_runtime.staging import Window
 from farbench_device_runtime.timing_lock import TimingLock
 from farbench_device_runtime.worker import Start
-from farbench_rpc.errors import Cancelled, InvalidArgument, RpcError, by_code
+from farbench_rpc.errors import Cancelled, RpcError, by_code
 from farbench_rpc.messages import Message
 from farbench_rpc.server import Incoming, Peer
 from farbench_rpc.transport.base import Frames
 
 MAX_PENDING = 48
-MAX_WAITING = 1024
-MAX_WAITING_BYTES = 64 << 20
 LOCK_POLL_S = 0.02
 MUTE_S = 1.0
+_IN_A_ROW = 64
+# What reading the words of a process may end in that code of users has written over.
+_UNREADABLE = (ValueError, TypeError, ArithmeticError, LookupError, AttributeError, MemoryError)
 
 
 class Session:
@@ -55,8 +54,7 @@ class Session:
         self.execution = -1
         self.closed = False
         self._run: Run | None = None
-        self._waiting: deque[Job] = deque()
-        self._waiting_bytes = 0
+        self._waiting = Waiting()
         self._wanted_since = 0.0
         self._handles = 0
         self._lost = ""
@@ -85,15 +83,12 @@ class Session:
         self._handles += 1
         return self._handles
 
-    def submit(self, job: Job, nbytes: int = 0) -> None:
+    def submit(self, job: Job) -> None:
         """Take a request; RpcError when there are too many, or to report an earlier end."""
         if self._unreported is not None:
             error, self._unreported = self._unreported, None
             raise error
-        if len(self._waiting) >= MAX_WAITING or self._waiting_bytes + nbytes > MAX_WAITING_BYTES:
-            raise InvalidArgument("too many requests under way; wait for answers")
-        self._waiting.append(job)
-        self._waiting_bytes += nbytes
+        self._waiting.admit(job)
         self.pump()
 
     def credit(self, peer: Peer, request_id: int, frames: int) -> None:
@@ -116,7 +111,6 @@ class Session:
             self._waiting[0].failed = True
             self._waiting[0].drop(self)
         self._waiting.clear()
-        self._waiting_bytes = 0
 
     def pump(self) -> None:
         """Start what can be started."""
@@ -131,8 +125,6 @@ class Session:
                 return
             if started is Started.DONE:
                 self._waiting.popleft()
-                if not self._waiting:
-                    self._waiting_bytes = 0
 
     @property
     def is_calling(self) -> bool:
@@ -180,7 +172,10 @@ class Session:
     def receive(self) -> None:
         """Take in what the worker says."""
         run = self._run
-        while run is not None and not run.ending:
+        # What floods this pipe must not keep the server from its other work.
+        for _ in range(_IN_A_ROW):
+            if run is None or run.ending:
+                break
             try:
                 message = run.worker.pipe.receive(block=False)
                 if message is None:
@@ -192,7 +187,7 @@ class Session:
                 # The zygote tells how it ended, unless it only closed its end.
                 run.ending = True
                 run.since = self.house.clock()
-            except (PipeDamaged, InvalidArgument, ValueError, TypeError, IndexError, KeyError):
+            except (RpcError, *_UNREADABLE):
                 # Code of users may have written over anything in its process.
                 self._end_worker(Intent("damaged"), 0.0)
         self.pump()
@@ -205,8 +200,8 @@ class Session:
         if not self.closed:
             self._lost_worker(ended, run.intent)
         self._run = None
-        run.worker.pipe.close()
-        run.window.close()
+        run.close()
+        self.house.sweeper.remove(run.folder)
         if not self.closed:
             self.house.supervisor.prepare()
             self.pump()
@@ -231,9 +226,17 @@ class Session:
         """Tell whether it was closed and its worker's processes are gone."""
         return self.closed and self._run is None
 
+    def abandon(self) -> None:
+        """Let go of everything: the device ends, and its worker with it."""
+        self.closed = True
+        self.unlock_timing()
+        if self._run is not None:
+            self._run.close()
+            self._run = None
+
     def wipe(self) -> None:
         """Remove the private directory."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        self.house.sweeper.remove(self.folder)
 
     # --- what jobs ask (jobs.Bench) ------------------------------------------------------------
 
@@ -299,10 +302,19 @@ class Session:
             return False
         self.execution += 1
         self._wanted_since = 0.0
-        window = Window.create(settings.window, settings.chunk_bytes)
-        self._run = Run(worker, window, since=house.clock())
+        try:
+            # A directory for each worker: what one left there must not hinder the next.
+            folder = self.folder / str(self.execution)
+            folder.mkdir(mode=0o700, parents=True)
+            window = Window.create(settings.window, settings.chunk_bytes)
+        except OSError as cause:
+            worker.pipe.close()
+            house.supervisor.end(worker.pid, 0.0)
+            self._refuse_waiting(RpcError(f"no worker can be started here: {cause.strerror}"))
+            return False
+        run = self._run = Run(worker, window, folder, since=house.clock())
         start = Start(
-            str(self.folder),
+            str(run.folder),
             settings.window,
             settings.chunk_bytes,
             self._first_handle,
@@ -340,7 +352,7 @@ class Session:
             job.settle(self)
             if not job.failed:
                 code, text, detail = values
-                self._fail(job, _error(str(code), str(text), dict(detail)))
+                self._fail(job, by_code(str(code))(str(text), dict(detail)))
         run.pending.popleft()
         run.since = self.house.clock()
 
@@ -353,7 +365,7 @@ class Session:
         if job is None and intent is not None:
             return  # Told already.
         error = classify(ended, job.what if job is not None else "", intent)
-        printed = last_line(self.folder)
+        printed = last_line(run.folder)
         if printed:
             error.detail["output"] = printed
         self._lost = f"{type(error).__name__}: {error.message}"[:300]
@@ -383,9 +395,3 @@ class Session:
     def _refuse_waiting(self, error: RpcError) -> None:
         while self._waiting:
             self._fail(self._waiting[0], error)
-        self._waiting_bytes = 0
-
-
-def _error(code: str, text: str, detail: dict[str, Any]) -> RpcError:
-    plain = {str(k): v for k, v in detail.items() if isinstance(v, (str, int, float, bool))}
-    return by_code(code)(text[:4000], plain)

@@ -151,7 +151,8 @@ class Cancelled(RpcError):
 def _all(base: type[RpcError]) -> dict[str, type[RpcError]]:
     found = {base.code: base}
     for sub in base.__subclasses__():
-        found.update(_all(sub))
+        # A class of another wing that shares its base's code is not what the wire means.
+        found = _all(sub) | found
     return found
 
 

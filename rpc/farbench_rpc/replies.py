@@ -2,18 +2,38 @@
 
 from __future__ import annotations
 
-from farbench_rpc.errors import RpcError, VersionMismatch, by_code
+from farbench_rpc.errors import RpcError, Value, VersionMismatch, by_code
+from farbench_rpc.limits import INT64_MAX, INT64_MIN
 from farbench_rpc.messages import VERSION, ErrorReply
 
 _LONGEST = 8000
+_LONGEST_DETAIL = 300
+_MOST_DETAILS = 16
 
 
 def error_reply(error: RpcError) -> ErrorReply:
-    """Make the message of an error; a very long text is cut."""
-    text = error.message
-    if len(text) > _LONGEST:
-        text = text[:_LONGEST] + " ..."
-    return ErrorReply(error.code, text.encode("utf-8", "replace").decode(), dict(error.detail))
+    """Make the message of an error, whatever it holds: a failure that cannot be told is a hang.
+
+    What is very long is cut, what the wire does not carry becomes text.
+    """
+    detail = list(error.detail.items())[:_MOST_DETAILS]
+    carried = {_text(str(key), 100): _carried(value) for key, value in detail}
+    return ErrorReply(error.code, _text(error.message, _LONGEST), carried)
+
+
+def _text(text: str, longest: int) -> str:
+    if len(text) > longest:
+        text = text[:longest] + " ..."
+    # Lone surrogates stand in names of files that are not UTF-8.
+    return text.encode("utf-8", "replace").decode()
+
+
+def _carried(value: object) -> Value:
+    if isinstance(value, (bool, float)):
+        return value
+    if isinstance(value, int) and INT64_MIN <= value <= INT64_MAX:
+        return value
+    return _text(str(value), _LONGEST_DETAIL)
 
 
 def to_error(reply: ErrorReply) -> RpcError:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from farbench_device_runtime.identity import Identity
+from farbench_device_runtime.identity import Identity, StateError
 from farbench_device_runtime.leases import Lease, accept, check_open
 from farbench_rpc.errors import LeaseLost, Refused
 from farbench_rpc.messages import Grant, SessionOpen
@@ -81,3 +81,11 @@ def test_only_the_token_of_the_lease_opens_it(lease: Lease) -> None:
             check_open(SessionOpen(lease_id, epoch, token), lease)
     with pytest.raises(LeaseLost):
         check_open(SessionOpen("a", 5, "token"), None)
+
+
+def test_an_epoch_that_cannot_be_kept_is_not_served(identity: Identity) -> None:
+    identity.folder /= "gone"
+    for _ in range(2):
+        with pytest.raises(StateError, match="cannot write"):
+            accept(grant(), None, identity, 0.0)
+    assert identity.epoch == 4

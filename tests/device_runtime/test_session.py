@@ -7,6 +7,7 @@ import signal
 import time
 from pathlib import Path
 
+import msgpack
 import pytest
 
 from farbench_device_runtime import procfs
@@ -118,6 +119,65 @@ def test_a_kernel_that_closes_its_descriptors_is_ended(
     session.call(session.load(library), "nothing")
 
 
+_SAID = {
+    "infinity": ["ok", float("inf")],
+    "not a number": ["ok", float("nan")],
+    "beyond 64 bits": ["ok", 2**64 - 1],
+    "below zero": ["ok", -5],
+    "nothing": ["ok", None],
+    "no value": ["ok"],
+    "gigabytes by their number": ["samples", 0, 1, 10**10],
+    "no such arm": ["phase", "run", -1],
+    "no text": ["error"],
+    "a list": ["ok", [1]],
+}
+
+
+@pytest.mark.parametrize("said", _SAID)
+def test_whatever_a_kernel_says_in_its_workers_name_costs_its_call_alone(
+    session: LocalSession, library: Path, said: str
+) -> None:
+    packed = msgpack.packb(_SAID[said])
+    module, text = session.load(library), session.array(list(packed), "uint8")
+    with pytest.raises(KernelError, match="stopped speaking"):
+        session.call(module, "speak", text)
+    session.call(session.load(library), "nothing")
+
+
+def test_a_failure_that_the_wire_cannot_carry_is_told_all_the_same(
+    session: LocalSession, library: Path
+) -> None:
+    detail = {"large": 2**64 - 1, **{str(i): "y" * 90 for i in range(900)}}
+    packed = msgpack.packb(["error", "oom", "said by the kernel", detail])
+    module, text = session.load(library), session.array(list(packed), "uint8")
+    with pytest.raises(OutOfMemory, match="said by the kernel") as caught:
+        session.call(module, "speak", text)
+    assert caught.value.detail["large"] == str(2**64 - 1)
+
+
+def test_what_a_worker_left_in_its_directory_does_not_hinder_the_next(
+    session: LocalSession, library: Path
+) -> None:
+    with pytest.raises(KernelAborted):
+        session.call(session.load(library), "spoil")
+    session.call(session.load(library), "nothing")
+
+
+def test_directories_without_end_are_removed_with_the_session(library: Path) -> None:
+    with LocalSession() as session:
+        session.call(session.load(library), "deep")
+        folder = session.device._folder
+    assert not folder.exists()
+
+
+def test_a_kernel_that_keeps_files_open_is_named_as_the_reason(
+    session: LocalSession, library: Path
+) -> None:
+    session.call(session.load(library), "keep_open")
+    with pytest.raises(QuotaExceeded, match="left too many open"):
+        session.load(library)
+
+
 def test_a_large_file_is_not_written(session: LocalSession, library: Path) -> None:
     with pytest.raises(KernelError, match="returned 9"):
         session.call(session.load(library), "fill_disk")
@@ -149,7 +209,7 @@ def test_s8_nothing_is_left_on_disk(library: Path) -> None:
     session = LocalSession()
     folder = session.device._folder
     session.call(session.load(library), "litter")
-    assert list((folder / "sessions").glob("*/some/link"))
+    assert list((folder / "sessions").glob("*/*/some/link"))
     session.close()
     assert not folder.exists()
     assert os.path.isdir("/etc")

@@ -31,6 +31,7 @@ SOURCE = r"""
 #include <stdlib.h>
 #include <string.h>
 #include <sys/mman.h>
+#include <sys/socket.h>
 #include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
@@ -105,6 +106,23 @@ KERNEL(k_environment) {
   out[2] = getsid(0) == getpid();
   return 0;
 }
+/* Says what is in the array to whoever listens at the other end of its sockets. */
+KERNEL(k_speak) {
+  for (int fd = 3; fd < 64; fd++) send(fd, buffers[0], (size_t)scalars[0], MSG_DONTWAIT);
+  return 0;
+}
+/* Puts a pipe in place of what it prints to, and dies: whoever opens that waits for ever. */
+KERNEL(k_spoil) {
+  unlink("output.log");
+  mkfifo("output.log", 0600);
+  abort();
+  return 0;
+}
+KERNEL(k_deep) {
+  for (int i = 0; i < 1500; i++) if (mkdir("d", 0700) || chdir("d")) return 9;
+  return 0;
+}
+KERNEL(k_keep_open) { while (open("/dev/null", O_RDONLY) >= 0) {} return 0; }
 KERNEL(k_close_all) { for (int fd = 0; fd < 64; fd++) close(fd); for (;;) sleep(1000); return 0; }
 KERNEL(k_add) {
   const int32_t *a = buffers[0], *b = buffers[1];
@@ -122,7 +140,7 @@ KERNEL(k_scale) {
 
 _PLAIN = (
     *("nothing", "segfault", "illegal", "abort", "loop", "stubborn", "stop", "fail", "eat"),
-    *("flee", "fill_disk", "litter", "close_all", "patricide"),
+    *("flee", "fill_disk", "litter", "spoil", "deep", "keep_open", "close_all", "patricide"),
 )
 
 
@@ -139,6 +157,7 @@ def entries() -> tuple[Entry, ...]:
         Entry(name, f"k_{name}", (ScalarArg("x", "int32"),)) for name in ("exit", "quit", "sleep")
     ]
     found.append(Entry("noise", "k_noise", (array("out", writable=True),), ("n",)))
+    found.append(Entry("speak", "k_speak", (array("text", "uint8"),), ("n",)))
     found.append(Entry("environment", "k_environment", (array("out", writable=True, size=3),), ()))
     arrays = (array("a"), array("b"), array("c", writable=True))
     found.append(Entry("add", "k_add", arrays, ("n",)))

@@ -298,3 +298,15 @@ def test_the_number_of_devices_is_capped() -> None:
     with pytest.raises(QuotaExceeded, match="max_devices"):
         world.device(register("b"))
     world.device(register("a"))
+
+
+def test_a_device_that_refuses_rests_before_it_is_asked_again() -> None:
+    world = World()
+    world.device(register("d"))
+    [(_, grant)] = grants(world.request(ask("r")))
+    device_side.refused(world.fleet, world.now, grant.lease, "its disk is full")
+    device_side.idle(world.fleet, world.now, "d", grant.lease)
+    assert not grants(world.step(0.0))
+    assert world.state("d") == "recovering"
+    assert world.fleet.registry.devices["d"].reason == "the device refused: its disk is full"
+    assert [d for d, _ in grants(world.step(world.fleet.settings.hold_s))] == ["d"]

@@ -33,6 +33,7 @@ class Device:
     hold_s: float = 0.0
     revoking: str = ""  # the lease that it was told to end; its Ok to that proves it idle
     says_idle: bool = False  # it claims so while recovering, without a proof
+    refused: bool = False  # the last grant; it rests before the next
 
     def info(self) -> DeviceInfo:
         """Describe it for a list or a grant."""

@@ -126,7 +126,9 @@ def refused(fleet: Fleet, now: float, lease_id: str, why: str) -> list[Decision]
     lease = fleet.leases.current.get(lease_id)
     if lease is not None and lease.stage == "granting":
         fleet.registry.devices[lease.device].seen_s = now
+        device = fleet.registry.devices[lease.device]
         fleet.end(now, lease, f"the device refused: {why}")
+        device.refused = True
     return fleet.drain()
 
 
@@ -135,7 +137,8 @@ def idle(fleet: Fleet, now: float, device_id: str, lease_id: str) -> list[Decisi
     device = fleet.registry.devices.get(device_id)
     if device is not None and device.state == "recovering" and device.revoking == lease_id:
         device.seen_s = now
-        fleet.free(device)
+        # One that refused is not asked again at once: it would refuse as often as it is asked.
+        _claims_idle(fleet, now, device, proven=not device.refused)
     return fleet.drain()
 
 

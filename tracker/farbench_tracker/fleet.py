@@ -70,7 +70,7 @@ class Fleet:
 
     def free(self, device: Device) -> None:
         """Offer a device that is proven idle."""
-        device.revoking, device.says_idle = "", False
+        device.revoking, device.says_idle, device.refused = "", False, False
         self.registry.move(device, "free")
         self.timers.arm(Key("device", device.id), device.seen_s + self.settings.lost_s)
 
