@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from farbench_device_runtime.jobs import MAX_ARMS
 from farbench_rpc.client import Reply
 from farbench_rpc.errors import InvalidArgument, KernelCrashed, KernelTimeout
 from farbench_rpc.messages import Arm, Measure, Measured, Samples, StopRule
@@ -87,6 +88,18 @@ def test_arms_are_told_apart(session: LocalSession, library: Path) -> None:
     assert {event.message.arm for event in events} == {0, 1}  # type: ignore[attr-defined]
     assert isinstance(done, Measured)
     assert int(done.facts["1.first_call_ns"]) >= 5_000_000
+
+
+def test_as_many_arms_as_one_answer_can_tell_of(session: LocalSession, library: Path) -> None:
+    module = session.load(library)
+    stop = StopRule(exact=True)
+    arms = (Arm(module, "nothing", ()),) * MAX_ARMS
+    done = session.client.ask(Measure(arms, stop), timeout_s=60).message
+    assert isinstance(done, Measured)
+    assert f"{MAX_ARMS - 1}.first_call_ns" in done.facts
+    for wrong in ((), (*arms, arms[0])):
+        with pytest.raises(InvalidArgument, match=f"1 to {MAX_ARMS} arms"):
+            session.client.ask(Measure(wrong, stop))
 
 
 @pytest.mark.parametrize(
