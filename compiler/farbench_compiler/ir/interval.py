@@ -38,6 +38,8 @@ class Interval:
     def numbers(self) -> tuple[int | None, int | None]:
         """The ends that are numbers; symbolic ones are left out."""
         low, high = self.low, self.high
+        if (low is None or low.__class__ is int) and (high is None or high.__class__ is int):
+            return low, high
         if isinstance(low, IntImm):
             low = low.value
         if isinstance(high, IntImm):

@@ -69,6 +69,8 @@ def _is_index(expr: Expr) -> bool:
 
 def add(a: Poly, b: Poly, factor: int = 1) -> Poly:
     """Give a + factor * b."""
+    if not b.terms:
+        return Poly(a.terms, a.constant + b.constant * factor, a.pure and b.pure)
     terms = dict(a.terms)
     for name, term in b.terms.items():
         old = terms.get(name)

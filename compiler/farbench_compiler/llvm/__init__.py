@@ -41,6 +41,7 @@ def emit(functions: Sequence[LoopFunction], target: Target) -> Emitted:
     rules = Rules(
         word_bits=target.pointer_bits,
         wide_halves=target.arch == "aarch64",
+        fuse_vectors=target.arch == "armv7" and target.has("vfp4"),
         fast_math=target.fast_math,
     )
     module = Module()

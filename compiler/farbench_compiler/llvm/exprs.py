@@ -47,10 +47,15 @@ _UNSIGNED_DIVISION = {
 
 @dataclass(frozen=True, slots=True)
 class Rules:
-    """What of a target matters for values."""
+    """What of a target matters for values.
+
+    `wide_halves`: it rounds double to half at once. `fuse_vectors`: it has fused multiply-adds of
+    float32 vectors, but LLVM does not contract to them by itself.
+    """
 
     word_bits: int = 64
     wide_halves: bool = False
+    fuse_vectors: bool = False
     fast_math: bool = False
 
 
@@ -67,6 +72,7 @@ class Exprs:
         self._ranges: dict[Var, Interval] = {}
         self._written: list[dict[tuple[str, int], tuple[Expr, str]]] = [{}]
         self._wide_halves = rules.wide_halves
+        self._fuse_vectors = rules.fuse_vectors
         self.mask: tuple[str, int] | None = None
 
     def bind(
@@ -211,7 +217,26 @@ class Exprs:
 
     def binary(self, e: Binary, reassociate: bool = False) -> str:
         """Write arithmetic; `reassociate` lets LLVM reorder this operation with its like."""
+        if self._fuse_vectors and e.op in ("add", "sub") and e.dtype.lanes > 1:
+            fused = self._fused(e)
+            if fused is not None:
+                return fused
         return self.ops.binary(e.op, self.value(e.a), self.value(e.b), e.dtype, reassociate)
+
+    def _fused(self, e: Binary) -> str | None:
+        """Write a product and its sum as one operation, where it is one."""
+        of = e.dtype
+        if not of.is_float or of.bits != 32:
+            return None
+        for product, other, first in ((e.a, e.b, True), (e.b, e.a, False)):
+            if isinstance(product, Binary) and product.op == "mul":
+                a, b, c = self.value(product.a), self.value(product.b), self.value(other)
+                if e.op == "sub" and first:
+                    c = self.code.value(f"fneg {value_type(of)} {c}")
+                elif e.op == "sub":
+                    a = self.code.value(f"fneg {value_type(of)} {a}")
+                return self.code.intrinsic("llvm.fma", of, a, b, c)
+        return None
 
     def _compare(self, e: Compare) -> str:
         of = e.a.dtype

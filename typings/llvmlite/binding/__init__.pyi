@@ -2,6 +2,8 @@
 
 from types import TracebackType
 
+from llvmlite.binding.newpassmanagers import ModulePassManager
+
 class ContextRef: ...
 
 class ModuleRef:
@@ -39,12 +41,11 @@ class Target:
 class PipelineTuningOptions:
     loop_vectorization: bool
     slp_vectorization: bool
-
-class ModulePassManager:
-    def run(self, module: ModuleRef, pb: PassBuilder) -> None: ...
+    def close(self) -> None: ...
 
 class PassBuilder:
     def getModulePassManager(self) -> ModulePassManager: ...
+    def close(self) -> None: ...
 
 def create_context() -> ContextRef: ...
 def parse_assembly(llvmir: str, context: ContextRef | None = ...) -> ModuleRef: ...
