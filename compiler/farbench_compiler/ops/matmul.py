@@ -55,7 +55,7 @@ def matmul(
         name="C",
     )
     schedule = te.create_schedule(c.op)
-    block = max(1, _BLOCK_BYTES // (tile.rows * k * sums.nbytes))
+    block = max(1, _BLOCK_BYTES // (tile.rows * max(1, k) * sums.nbytes))
     _schedule(schedule, (rows, columns, product, c), tile, block, parallel=parallel)
     return schedule, [a, b, c]
 

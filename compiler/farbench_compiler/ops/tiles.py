@@ -58,8 +58,13 @@ def sum_dtype(of: DType) -> DType:
 
 def register_tile(target: Target, of: DType, rows: int, columns: int) -> Tile:
     """Choose the tile that computes an output of `rows` x `columns` in the fewest cycles."""
+    fitting = [
+        tile
+        for tile in _candidates(target, of)
+        if tile.rows <= max(1, rows) and (tile.vectors - 1) * tile.lanes < max(1, columns)
+    ]
     return min(
-        _candidates(target, of),
+        fitting,
         key=lambda tile: (_cycles(tile, rows, columns), -tile.rows * tile.vectors, tile.rows),
     )
 
@@ -88,6 +93,8 @@ def _operands(target: Target) -> int:
     """
     if target.arch == "x86_64":
         return 1 if target.has("fma") or target.has("avx512f") else 5
+    if target.vector_bits <= 64:
+        return 6
     return 2 if target.arch == "armv7" else 3
 
 
