@@ -9,6 +9,7 @@ were taken in turns with the peer's. matmul: both operands row-major arguments, 
 from __future__ import annotations
 
 import contextlib
+import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -37,6 +38,7 @@ ROUNDS = 12
 SAMPLES = 5
 MATMUL_SAMPLES = 3
 SEED = 1
+BUSY = 0.1  # a long call is interrupted more often than a short one, so ratios no longer hold
 
 
 @dataclass(frozen=True)
@@ -123,7 +125,17 @@ def measure(made: Mapping[str, Kernel]) -> dict[str, list[float]]:
                 every[rival] = rivals[rival]
         note("measuring")
         in_turns(every, 1)
-        return in_turns(every, ROUNDS)
+        seconds = in_turns(every, ROUNDS)
+    spread = _spread(seconds["numpy"])
+    if spread > BUSY:
+        note(f"this machine is busy: half of numpy's samples differ by {spread:.0%}; run it again")
+    return seconds
+
+
+def _spread(samples: Sequence[float]) -> float:
+    """Return the distance between the quartiles as a share of the median."""
+    low, middle, high = statistics.quantiles(samples, n=4)
+    return (high - low) / middle
 
 
 def figures(made: Mapping[str, Kernel], seconds: Mapping[str, list[float]]) -> dict[str, object]:
