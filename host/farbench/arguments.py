@@ -82,7 +82,8 @@ def is_writable(entry: Entry, index: int) -> bool:
 
 def is_placed(values: Numpy) -> bool:
     """Tell whether generated code can use this memory as it is."""
-    return bool(values.flags.c_contiguous) and values.ctypes.data % ALIGNMENT == 0
+    native = values.flags.c_contiguous and values.dtype.isnative
+    return bool(native) and values.ctypes.data % ALIGNMENT == 0
 
 
 def must_live_on(arg: NDArray, session: object) -> DeviceArray:

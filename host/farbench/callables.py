@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from farbench.arguments import CallArgument
-from farbench.counts import Counts
+from farbench.counts import Counts, call_timeout
 from farbench.devices import Device
 from farbench.errors import UsageError
 from farbench.result import Sample, TimingResult
@@ -52,7 +52,7 @@ class LoadedModule(ABC):
 
     def __call__(self, *args: CallArgument, timeout_s: float = CALL_TIMEOUT_S) -> None:
         """Run the first entry once; numpy arrays, NDArrays and numbers are taken."""
-        self.call(self.manifest.entries[0], args, timeout_s)
+        self.call(self.manifest.entries[0], args, call_timeout(timeout_s))
 
     def __getitem__(self, name: str) -> Function:
         return Function(self, self.entry(name))
@@ -94,7 +94,7 @@ class Function:
 
     def __call__(self, *args: CallArgument, timeout_s: float = CALL_TIMEOUT_S) -> None:
         """Run it once; outputs are among the arguments."""
-        self.module.call(self.entry, args, timeout_s)
+        self.module.call(self.entry, args, call_timeout(timeout_s))
 
     def __repr__(self) -> str:
         return f"<Function {self.entry.name} of {self.module!r}>"

@@ -12,6 +12,7 @@ CACHES = ("hot", "cold")
 MAX_REPEAT = 1_000_000
 MAX_NUMBER = 1_000_000_000
 MAX_BUDGET_S = 3600.0
+MAX_CALL_S = 86_400.0
 TIMEOUT_MARGIN_S = 30.0  # the first call and the calibration come on top of the budget
 
 
@@ -65,6 +66,15 @@ class Counts:
             exact=True if cold else self.exact,
             budget_s=float(self.budget_s),
         )
+
+
+def call_timeout(timeout_s: object) -> float:
+    """Check the limit of a call in seconds; UsageError where it is none."""
+    if not _is_number(timeout_s) or not 0 < timeout_s <= MAX_CALL_S:  # type: ignore[operator]
+        raise UsageError(
+            f"timeout_s must be over 0 and at most {MAX_CALL_S:,.0f} s, not {timeout_s!r}"
+        )
+    return float(timeout_s)  # type: ignore[arg-type]
 
 
 def _is_number(value: object) -> bool:

@@ -44,6 +44,10 @@ class HostError(Exception):
     exit_status: ClassVar[int] = 1
 
 
+class Terminated(SystemExit):
+    """SIGTERM came: everything that is open unwinds, as at Ctrl-C."""
+
+
 def is_ours(error: BaseException) -> bool:
     """Tell whether an error says by itself what happened: a class of any wing, or the system's."""
     package = type(error).__module__.partition(".")[0]
@@ -98,6 +102,7 @@ __all__ = [
     "RpcError",
     "SessionClosed",
     "SettingsError",
+    "Terminated",
     "UsageError",
     "ValidationFailed",
     "VersionMismatch",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from farbench.errors import UsageError
 from farbench.line import Line, OnPush
 from farbench.session import Session
 from farbench_rpc.client import Client
@@ -34,7 +35,16 @@ def local(cores: Sequence[int] = (), memory_limit: int = 0) -> LocalSession:
     The same calls work as on a session from a tracker, with `with` or `close`. Linux only.
     """
     from farbench_device_runtime.local import LocalDevice
+    from farbench_device_runtime.settings import usable_cores
 
+    strange = [core for core in cores if core not in usable_cores()]
+    if strange:
+        usable = ",".join(map(str, usable_cores()))
+        raise UsageError(f"core {strange[0]!r} cannot be used here; usable: {usable}")
+    if not isinstance(memory_limit, int) or not 0 <= memory_limit < 1 << 62:
+        raise UsageError(
+            f"memory_limit is a number of bytes (0: most of what there is), not {memory_limit!r}"
+        )
     device = LocalDevice(tuple(cores), memory_limit)
     try:
 

@@ -168,6 +168,8 @@ class _Placed:
             return arg
         if not isinstance(arg, np.ndarray) or arguments.is_placed(arg):
             return arg
+        if arg.dtype.name not in nd.DTYPES:
+            return arg  # which the check refuses, with what is expected
         copy = nd.aligned(arg.shape, arg.dtype.name)
         copy[...] = arg
         if index < len(entry.args) and arguments.is_writable(entry, index):

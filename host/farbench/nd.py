@@ -5,9 +5,10 @@ a = fb.nd.array(x, remote.cpu())
 
 from __future__ import annotations
 
+import math
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Union
 
 import numpy as np
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
     from farbench.session import Session
 
 ALIGNMENT = 64
+MAX_RANK = 32
+MAX_EXTENT = 1 << 62
 DTYPES = tuple(_fill.DTYPES)
 
 Numpy = npt.NDArray[Any]
@@ -76,15 +79,16 @@ class NDArray(ABC):
 
     def copyfrom(self, source: Source) -> NDArray:
         """Store another array's elements here; shape and dtype must be equal."""
-        values = source.numpy() if isinstance(source, NDArray) else np.asarray(source)
+        values = source.numpy() if isinstance(source, NDArray) else _values(source)
         if not isinstance(source, (NDArray, np.ndarray)):
-            values = values.astype(self.dtype)
+            values = _values(source, self.dtype)
         if values.shape != self.shape or values.dtype.name != self.dtype:
             raise UsageError(
                 f"cannot copy {values.dtype.name}{list(values.shape)} into "
                 f"{self.dtype}{list(self.shape)}: shape and dtype must be equal"
             )
-        self._write(np.ascontiguousarray(values))
+        # With its dtype: names are equal, but not the order of bytes.
+        self._write(np.ascontiguousarray(values, dtype=self.dtype).reshape(self.shape))
         self.source = source.source if isinstance(source, NDArray) else "host"
         return self
 
@@ -156,8 +160,13 @@ def as_bytes(values: Numpy) -> memoryview:
 def aligned(shape: tuple[int, ...], dtype: str) -> Numpy:
     """Make an uninitialised numpy array whose first element is 64-byte aligned."""
     of = np.dtype(dtype)
-    nbytes = int(np.prod(shape, dtype=np.int64)) * of.itemsize
-    memory = np.empty(nbytes + ALIGNMENT, dtype=np.uint8)
+    nbytes = math.prod(shape) * of.itemsize
+    try:
+        memory = np.empty(nbytes + ALIGNMENT, dtype=np.uint8)
+    except (MemoryError, ValueError, OverflowError) as cause:
+        raise UsageError(
+            f"no memory here for {dtype}{list(shape)}, which takes {nbytes:,} bytes"
+        ) from cause
     start = -memory.ctypes.data % ALIGNMENT
     return memory[start : start + nbytes].view(of).reshape(shape)
 
@@ -173,7 +182,7 @@ def empty(shape: Shape, dtype: str = "float32", device: Device | None = None) ->
 
 def array(source: Source, device: Device | None = None) -> NDArray:
     """Make an array that holds a copy of `source` (a numpy array, an NDArray or nested lists)."""
-    values = source.numpy() if isinstance(source, NDArray) else np.asarray(source)
+    values = source.numpy() if isinstance(source, NDArray) else _values(source)
     if not isinstance(source, (NDArray, np.ndarray)) and values.dtype == np.float64:
         values = values.astype(np.float32)  # plain Python floats, as TVM's users expect
     made = empty(values.shape, values.dtype.name, device)
@@ -203,18 +212,42 @@ def random(
     The defaults of the range depend on the dtype (`farbench.fill.default_range`). The same seed,
     range, dtype and shape give the same elements everywhere.
     """
+    if isinstance(seed, bool) or not isinstance(seed, (int, np.integer)):
+        raise UsageError(f"a seed is a whole number, not {seed!r}")
+    least, bound = _fill.default_range(_dtype(dtype))
+    limits = [least if low is None else low, bound if high is None else high]
+    if not all(isinstance(limit, (int, float, np.number)) for limit in limits):
+        raise UsageError(f"a range goes from a number to another, not {limits}")
     made = empty(shape, dtype, device)
-    least, bound = _fill.default_range(made.dtype)
-    made.fill(seed, "uniform", least if low is None else low, bound if high is None else high)
+    # Of the seed, 64 bits count; on the wire they are signed.
+    made.fill((int(seed) + (1 << 63)) % (1 << 64) - (1 << 63), "uniform", *limits)
     return made
 
 
+def _values(source: object, dtype: str | None = None) -> Numpy:
+    """Make a numpy array of nested lists; UsageError where they are none."""
+    try:
+        values: Numpy = np.asarray(source, dtype=dtype)
+    except (TypeError, ValueError, OverflowError) as cause:
+        raise UsageError(f"cannot make an array of it: {cause}") from cause
+    return values
+
+
 def _shape(shape: Shape) -> tuple[int, ...]:
-    extents = (shape,) if isinstance(shape, (int, np.integer)) else tuple(shape)
-    for extent in extents:
-        if isinstance(extent, bool) or not isinstance(extent, (int, np.integer)) or extent < 0:
-            raise UsageError(f"a shape is whole numbers of 0 or more, not {shape!r}")
-    return tuple(int(extent) for extent in extents)
+    one = isinstance(shape, (int, np.integer))
+    extents: tuple[object, ...] = (shape,) if one else ()
+    if not one and isinstance(shape, Iterable):
+        extents = tuple(shape)
+    elif not one:
+        raise UsageError(f"a shape is a whole number or several, not {shape!r}")
+    if len(extents) > MAX_RANK:
+        raise UsageError(f"an array has at most {MAX_RANK} dimensions, not {len(extents)}")
+    sizes = [
+        int(e) for e in extents if isinstance(e, (int, np.integer)) and not isinstance(e, bool)
+    ]
+    if len(sizes) < len(extents) or any(not 0 <= size < MAX_EXTENT for size in sizes):
+        raise UsageError(f"a shape is whole numbers from 0 to 2**62, not {shape!r}")
+    return tuple(sizes)
 
 
 def _dtype(dtype: object) -> str:

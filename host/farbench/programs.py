@@ -15,7 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from farbench.errors import HostError, UsageError
+from farbench.errors import HostError, Terminated, UsageError
 from farbench.extras import load
 
 
@@ -33,7 +33,9 @@ def build_program(spec: str, target: Any) -> tuple[Any, Sequence[Any], str]:
         raise UsageError(f"{spec} takes {', '.join(needed)}; a program takes nothing, or `target`")
     try:
         made = function(target=target) if "target" in takes else function()
-    except Exception as error:
+    except (KeyboardInterrupt, Terminated):
+        raise
+    except BaseException as error:  # sys.exit() and the like are the file's own errors
         raise _located(error, path) from error
     schedule, args = _checked(spec, made)
     return schedule, args, name
@@ -70,14 +72,16 @@ def _import(path: Path) -> ModuleType:
     sys.path.insert(0, str(path.resolve().parent))
     try:
         spec.loader.exec_module(module)
-    except Exception as error:
+    except (KeyboardInterrupt, Terminated):
+        raise
+    except BaseException as error:  # sys.exit() and the like are the file's own errors
         raise _located(error, path) from error
     finally:
         sys.path.remove(str(path.resolve().parent))
     return module
 
 
-def _located(error: Exception, path: Path) -> Exception:
+def _located(error: BaseException, path: Path) -> ProgramError:
     """Say at which line of the user's file it happened."""
     here = str(path.resolve())
     frames = traceback.extract_tb(error.__traceback__)

@@ -217,7 +217,11 @@ class Session:
 
 def plain_name(name: str) -> str:
     """Check that a name is one plain file name, without a way out of the session's directory."""
-    bad = not name or name in (".", "..") or len(name.encode()) > MAX_NAME
+    try:
+        nbytes = len(name.encode())
+    except UnicodeEncodeError:
+        raise UsageError(f"{name!r} is not UTF-8 text; give the file another name") from None
+    bad = not name or name in (".", "..") or nbytes > MAX_NAME
     if bad or any(c in "/\\\0" for c in name):
         raise UsageError(f"{name!r} is not a plain file name; give one without '/' or '..'")
     return name

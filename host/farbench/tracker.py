@@ -18,7 +18,13 @@ from farbench.settings import TRACKER_PORT, Settings, load_settings
 from farbench_rpc import messages as m
 from farbench_rpc.address import Address, parse_address
 from farbench_rpc.client import Client, Reply
-from farbench_rpc.errors import ConnectError, RemoteTimeout, RpcError
+from farbench_rpc.errors import (
+    AddressError,
+    ConnectError,
+    ProtocolError,
+    RemoteTimeout,
+    RpcError,
+)
 
 CONNECT_TIMEOUT_S = 5.0
 ANSWER_MARGIN_S = 10.0  # the tracker itself ends a wait at its limit
@@ -42,10 +48,25 @@ class Tracker:
         self._client = Client.connect(
             address, role="client", timeout_s=CONNECT_TIMEOUT_S, agent=f"farbench {fb.__version__}"
         )
-        told = self._client.welcome.settings
-        renew_s, ttl_s = float(told.get("renew_s", 1.0)), float(told.get("ttl_s", 3.0))
+        try:
+            renew_s, ttl_s = (self._told(name) for name in ("renew_s", "ttl_s"))
+        except RpcError:
+            self._client.close()
+            raise
         self._keeper = Keeper(partial(_renew, self._client), renew_s, ttl_s)
         weakref.finalize(self, self._keeper.abandon).atexit = False
+
+    def _told(self, name: str) -> float:
+        """Give a time that the tracker told in its Welcome (s); ProtocolError if it is none."""
+        welcome = self._client.welcome
+        value = welcome.settings.get(name)
+        is_time = isinstance(value, (int, float)) and 0 < value <= MAX_WAIT_S
+        if welcome.role != "tracker" or not is_time:
+            raise ProtocolError(
+                f"{self.address} answers as a {welcome.role} without the times of a tracker; "
+                "give the address of the tracker"
+            )
+        return float(value)  # type: ignore[arg-type]
 
     # --- what there is ---
 
@@ -208,7 +229,7 @@ def _open_session(lease: Lease) -> Session:
     for text in lease.device.addresses:
         try:
             line = Line(partial(_dial, text))
-        except (ConnectError, RemoteTimeout) as error:
+        except (AddressError, ConnectError, RemoteTimeout) as error:
             failures.append(f"{text}: {error.message}")
             continue
         return Session.open(line, opening, lease)

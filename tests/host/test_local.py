@@ -49,3 +49,11 @@ def test_s6_local_sessions_leave_nothing_behind() -> None:
         session.close()
     assert threading.active_count() == threads
     assert len(os.listdir("/proc/self/fd")) <= files
+
+
+@pytest.mark.parametrize(
+    "given", [{"cores": [4096]}, {"cores": [-1]}, {"memory_limit": -1}, {"memory_limit": 2**70}]
+)
+def test_cores_and_limits_that_cannot_be_are_refused(given: dict[str, object]) -> None:
+    with pytest.raises(errors.UsageError):
+        fb.local(**given)  # type: ignore[arg-type]

@@ -126,3 +126,23 @@ def test_n11_a_file_that_is_written_over_leaves_what_was_read_of_it(tmp_path: Pa
     assert scaled(loaded) == scaled(unused) == [5.0] * 4
     unused.export_library(path)
     assert scaled(fb.load_module(path)) == [5.0] * 4
+
+
+def test_the_order_of_bytes_of_arguments_does_not_matter(module: fb.Module) -> None:
+    out = np.zeros(4, dtype=">i4")
+    module["add"](np.arange(4, dtype=">i4"), np.ones(4, dtype=np.int32), out)
+    assert out.tolist() == [1, 2, 3, 4]
+
+
+def test_an_array_of_objects_is_refused(module: fb.Module) -> None:
+    odd = np.array([object()] * 3)
+    with pytest.raises(ArgumentError, match="got object"):
+        module["add"](odd, odd, odd)
+
+
+@pytest.mark.parametrize("timeout_s", [0, -1, float("nan"), float("inf"), 1e18, "x", None, True])
+def test_a_limit_of_a_call_that_is_none_is_refused(module: fb.Module, timeout_s: object) -> None:
+    with pytest.raises(errors.UsageError, match="timeout_s"):
+        module["nothing"](timeout_s=timeout_s)  # type: ignore[arg-type]
+    with pytest.raises(errors.UsageError, match="timeout_s"):
+        module(timeout_s=timeout_s)  # type: ignore[arg-type]

@@ -78,3 +78,37 @@ def test_the_only_cpu_of_this_process_is_0() -> None:
     assert fb.cpu() == fb.cpu(0)
     with pytest.raises(UsageError, match=r"cpu\(1\)"):
         fb.cpu(1)
+
+
+def test_the_order_of_bytes_of_a_source_does_not_matter() -> None:
+    values = np.arange(5, dtype=">f4")
+    assert nd.array(values).numpy().tolist() == values.tolist()
+    assert nd.empty(5).copyfrom(values).numpy().tolist() == values.tolist()
+
+
+@pytest.mark.parametrize(
+    "shape", [None, 1.5, "ab", (None,), True, -1, (2**62,), (2**70,), (1,) * 33, (1,) * 600]
+)
+def test_a_shape_that_cannot_be_is_refused(shape: object) -> None:
+    with pytest.raises(UsageError):
+        nd.empty(shape)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("shape", [(2**32, 2**32), (2**31, 2**31, 4), (2**50,), (0, 2**61)])
+def test_a_shape_beyond_this_machine_is_refused_with_its_size(shape: tuple[int, ...]) -> None:
+    try:
+        assert nd.empty(shape, "int8").size == 0
+    except UsageError as error:
+        assert "no memory here" in str(error) or "dimension" in str(error)  # noqa: PT017
+
+
+@pytest.mark.parametrize("source", [[[1], [2, 3]], "x", [2**70], [None], {}, object()])
+def test_what_is_no_array_is_refused(source: object) -> None:
+    with pytest.raises(UsageError):
+        nd.array(source)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given", [{"seed": "x"}, {"seed": 0.5}, {"low": "a"}, {"high": []}])
+def test_a_fill_of_no_numbers_is_refused(given: dict[str, object]) -> None:
+    with pytest.raises(UsageError):
+        nd.random(4, **given)  # type: ignore[arg-type]

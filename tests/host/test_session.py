@@ -212,3 +212,15 @@ def test_s5_a_session_is_over_after_close(
         array.numpy()
     with tracker.request(f"name={each_arch}", timeout=5):
         pass
+
+
+def test_the_order_of_bytes_does_not_matter_to_a_device(session: Session) -> None:
+    values, out = np.arange(4, dtype=">i4"), np.zeros(4, dtype=">i4")
+    assert nd.array(values, session.cpu()).numpy().tolist() == values.tolist()
+    session.load_module("hostile.so")["add"](values, np.ones(4, dtype=np.int32), out)
+    assert out.tolist() == [1, 2, 3, 4]
+
+
+def test_a_name_that_is_not_text_is_refused(session: Session) -> None:
+    with pytest.raises(errors.UsageError, match="UTF-8"):
+        session.load_module("\udcff.so")

@@ -18,6 +18,8 @@ import farbench as fb
 from farbench import errors, nd
 from farbench.settings import Settings
 from farbench.tracker import Tracker
+from farbench_rpc.address import parse_address
+from farbench_rpc.server import Endpoint
 from farbench_tracker.service import TrackerServer
 
 if TYPE_CHECKING:
@@ -275,3 +277,31 @@ def test_closing_the_tracker_frees_what_it_holds(fleet: Fleet) -> None:
     held.close()
     with fb.connect_tracker(fleet.address) as tracker, tracker.request("name=one", timeout=5):
         pass
+
+
+@pytest.mark.parametrize(
+    ("role", "told"),
+    [
+        ("device", {}),
+        ("tracker", {}),
+        ("tracker", {"renew_s": "soon", "ttl_s": 3.0}),
+        ("tracker", {"renew_s": float("nan"), "ttl_s": 3.0}),
+        ("tracker", {"renew_s": 1.0, "ttl_s": -1}),
+    ],
+)
+def test_who_is_no_tracker_is_named_as_what_it_is(role: str, told: dict[str, float]) -> None:
+    with Endpoint.bind(parse_address("127.0.0.1:0"), role, welcome=told) as endpoint:
+        over = threading.Event()
+
+        def serve() -> None:
+            while not over.wait(0.001):
+                endpoint.receive()
+
+        thread = threading.Thread(target=serve)
+        thread.start()
+        try:
+            with pytest.raises(errors.ProtocolError, match=f"answers as a {role}"):
+                fb.connect_tracker(str(endpoint.address))
+        finally:
+            over.set()
+            thread.join()

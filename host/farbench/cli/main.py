@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from types import FrameType
 
-from farbench.errors import AddressError, HostError, MissingExtra, is_ours
+from farbench.errors import AddressError, HostError, MissingExtra, Terminated, is_ours
 from farbench.extras import explain, load
 
 FAILED, USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
@@ -65,7 +65,7 @@ def _signals() -> Iterator[None]:
 
 
 def _terminated(number: int, frame: FrameType | None) -> None:
-    raise SystemExit(TERMINATED)
+    raise Terminated(TERMINATED)
 
 
 def _run(arguments: list[str]) -> int:

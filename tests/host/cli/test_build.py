@@ -73,3 +73,22 @@ def test_a_file_with_a_syntax_error_is_named_with_its_line(run: Run, tmp_path: P
     said = run("build", f"{path}:f", "-o", tmp_path / "x.so")
     assert said.status == 1
     assert "broken.py:2: SyntaxError" in said.err
+
+
+@pytest.mark.parametrize(
+    ("body", "says"),
+    [
+        ("def f(): raise SystemExit(3)", "odd.py:1: SystemExit: 3"),
+        ("import sys; sys.exit(5)", "odd.py:1: SystemExit: 5"),
+        ("class E(BaseException): pass\ndef f(): raise E('x')", "odd.py:2: E: x"),
+    ],
+)
+def test_a_file_that_ends_the_program_is_an_error_of_its_own(
+    run: Run, tmp_path: Path, body: str, says: str
+) -> None:
+    path = tmp_path / "odd.py"
+    path.write_text(body + "\n")
+    said = run("build", f"{path}:f", "-o", tmp_path / "x.so")
+    assert said.status == 1
+    assert says in said.err
+    assert "Traceback" not in said.err
