@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from farbench_compiler import passes
 from farbench_compiler.artifact import Artifact
 from farbench_compiler.errors import LoweringError
-from farbench_compiler.ir.expr import Cast, Expr, IntImm, Load, Var
+from farbench_compiler.ir.expr import Buffer, Cast, Expr, IntImm, Load, Var
 from farbench_compiler.ir.printer import to_text
-from farbench_compiler.ir.stmt import Allocate, Buffer, For, LoopFunction
+from farbench_compiler.ir.stmt import Allocate, For, LoopFunction
 from farbench_compiler.ir.visit import map_children, walk
 from farbench_compiler.llvm import emit, symbol_of
 from farbench_compiler.lower import lower
@@ -47,22 +47,16 @@ def build(
     return build_functions(sch, target)
 
 
-def build_functions(
-    functions: Sequence[LoopFunction], target: str | Target = "native"
-) -> Artifact:
+def build_functions(functions: Sequence[LoopFunction], target: str | Target = "native") -> Artifact:
     """Compile lowered functions into one library; their names must differ."""
     chosen = Target.parse(target)
     _check_names(functions)
     ready = [passes.run(fn, chosen) for fn in functions]
     emitted = emit(ready, chosen)
-    entries = tuple(
-        _entry(fn, flat, chosen) for fn, flat in zip(functions, ready, strict=True)
-    )
+    entries = tuple(_entry(fn, flat, chosen) for fn, flat in zip(functions, ready, strict=True))
     digest = hashlib.sha256(emitted.object).hexdigest()
     manifest = Manifest(entries, chosen.facts, digest)
-    return Artifact(
-        (emitted.object,), manifest, chosen, emitted.llvm_ir, lambda: emitted.assembly
-    )
+    return Artifact((emitted.object,), manifest, chosen, emitted.llvm_ir, lambda: emitted.assembly)
 
 
 def lower_text(sch: Schedule, args: Sequence[Tensor | Var], name: str = "main") -> str:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from math import gcd
 
 from farbench_compiler.ir import poly as P
-from farbench_compiler.ir.dtypes import DType
-from farbench_compiler.ir.expr import Binary, Expr, IntImm, int_range
+from farbench_compiler.ir.dtypes import DType, int_range
+from farbench_compiler.ir.expr import Binary, Expr, IntImm
 from farbench_compiler.ir.poly import Poly, Term
 from farbench_compiler.ir.prove import Prover
 from farbench_compiler.ir.structural import key

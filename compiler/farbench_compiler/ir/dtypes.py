@@ -82,6 +82,36 @@ def dtype(text: str | DType) -> DType:
     return DType(kind, bits, int(match[2] or 1))
 
 
+def promote(a: DType, b: DType) -> DType:
+    """Give the dtype that an operation on both has (numpy's rule for arrays)."""
+    if a == b:
+        return a
+    lanes = max(a.lanes, b.lanes)
+    a, b = a.scalar, b.scalar
+    if a.is_bool or b.is_bool:
+        wider = b if a.is_bool else a
+    elif a.is_float and b.is_float:
+        wider = a if a.bits >= b.bits else b
+    elif a.is_float or b.is_float:
+        flt, integer = (a, b) if a.is_float else (b, a)
+        wider = DType("float", max(flt.bits, min(64, integer.bits * 2)))
+    elif a.kind == b.kind:
+        wider = a if a.bits >= b.bits else b
+    else:
+        signed, unsigned = (a, b) if a.kind == "int" else (b, a)
+        wider = DType("int", max(signed.bits, min(64, unsigned.bits * 2)))
+    return wider.with_lanes(lanes)
+
+
+def int_range(of: DType) -> tuple[int, int]:
+    """Give the least and greatest value of an integer dtype (bool: 0 and 1)."""
+    if of.is_bool:
+        return 0, 1
+    if of.kind == "uint":
+        return 0, (1 << of.bits) - 1
+    return -(1 << (of.bits - 1)), (1 << (of.bits - 1)) - 1
+
+
 BOOL = dtype("bool")
 INT32 = dtype("int32")
 INT64 = dtype("int64")

@@ -19,30 +19,54 @@ truth value is structural equality, so that expressions work as dict keys and in
 from __future__ import annotations
 
 import itertools
-import math
+from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Union
+from typing import Literal, Union
 
-from farbench_compiler.ir.dtypes import BOOL, FLOAT32, INT32, INT64, DType, dtype
+from farbench_compiler.ir.dtypes import (
+    BOOL,
+    FLOAT32,
+    INT32,
+    INT64,
+    DType,
+    dtype,
+    int_range,
+    promote,
+)
+from farbench_compiler.ir.fold import BinaryOp, CompareOp, fold_compare, fold_int
 
-if TYPE_CHECKING:
-    from farbench_compiler.ir.stmt import Buffer
-
-BinaryOp = Literal[
-    "add", "sub", "mul", "div", "floordiv", "floormod", "truncdiv", "truncmod",
-    "min", "max", "bitand", "bitor", "bitxor", "shl", "shr",
-]  # fmt: skip
-CompareOp = Literal["eq", "ne", "lt", "le", "gt", "ge"]
 LogicOp = Literal["and", "or"]
 
-INTRINSICS: frozenset[str] = frozenset(
-    "exp exp2 log log2 log10 sqrt rsqrt pow tanh sinh cosh sin cos tan sigmoid erf floor ceil "
-    "round trunc abs fma isnan isinf isfinite popcount clz".split()
-)
-
-Scalar = Union[int, float, bool]
-ExprLike = Union["Expr", int, float, bool]
+Scalar = int | float | bool
+ExprLike = Union["Expr", int, float, bool]  # noqa: UP007 - a text has no `|`
+Operator = Callable[["Expr", ExprLike], "Expr"]
+Scope = Literal["arg", "global", "local"]
 _uids = itertools.count()
+
+
+def fresh_uid() -> int:
+    """Give a number that no variable and no buffer has yet."""
+    return next(_uids)
+
+
+def _left(op: BinaryOp) -> Operator:
+    return lambda self, other: binary(op, self, other)
+
+
+def _right(op: BinaryOp) -> Operator:
+    return lambda self, other: binary(op, other, self)
+
+
+def _over(self: Expr, other: ExprLike) -> Expr:
+    return divide(self, other)
+
+
+def _under(self: Expr, other: ExprLike) -> Expr:
+    return divide(other, self)
+
+
+def _against(op: CompareOp) -> Operator:
+    return lambda self, other: compare(op, self, other)
 
 
 class Expr:
@@ -52,76 +76,36 @@ class Expr:
 
     dtype: DType
 
-    def __add__(self, other: ExprLike) -> Expr:
-        return binary("add", self, other)
-
-    def __radd__(self, other: ExprLike) -> Expr:
-        return binary("add", other, self)
-
-    def __sub__(self, other: ExprLike) -> Expr:
-        return binary("sub", self, other)
-
-    def __rsub__(self, other: ExprLike) -> Expr:
-        return binary("sub", other, self)
-
-    def __mul__(self, other: ExprLike) -> Expr:
-        return binary("mul", self, other)
-
-    def __rmul__(self, other: ExprLike) -> Expr:
-        return binary("mul", other, self)
-
-    def __truediv__(self, other: ExprLike) -> Expr:
-        return divide(self, other)
-
-    def __rtruediv__(self, other: ExprLike) -> Expr:
-        return divide(other, self)
-
-    def __floordiv__(self, other: ExprLike) -> Expr:
-        return binary("floordiv", self, other)
-
-    def __rfloordiv__(self, other: ExprLike) -> Expr:
-        return binary("floordiv", other, self)
-
-    def __mod__(self, other: ExprLike) -> Expr:
-        return binary("floormod", self, other)
-
-    def __rmod__(self, other: ExprLike) -> Expr:
-        return binary("floormod", other, self)
-
-    def __and__(self, other: ExprLike) -> Expr:
-        return binary("bitand", self, other)
-
-    def __or__(self, other: ExprLike) -> Expr:
-        return binary("bitor", self, other)
-
-    def __xor__(self, other: ExprLike) -> Expr:
-        return binary("bitxor", self, other)
-
-    def __lshift__(self, other: ExprLike) -> Expr:
-        return binary("shl", self, other)
-
-    def __rshift__(self, other: ExprLike) -> Expr:
-        return binary("shr", self, other)
+    __add__ = _left("add")
+    __radd__ = _right("add")
+    __sub__ = _left("sub")
+    __rsub__ = _right("sub")
+    __mul__ = _left("mul")
+    __rmul__ = _right("mul")
+    __truediv__ = _over
+    __rtruediv__ = _under
+    __floordiv__ = _left("floordiv")
+    __rfloordiv__ = _right("floordiv")
+    __mod__ = _left("floormod")
+    __rmod__ = _right("floormod")
+    __and__ = _left("bitand")
+    __or__ = _left("bitor")
+    __xor__ = _left("bitxor")
+    __lshift__ = _left("shl")
+    __rshift__ = _left("shr")
+    __lt__ = _against("lt")
+    __le__ = _against("le")
+    __gt__ = _against("gt")
+    __ge__ = _against("ge")
 
     def __neg__(self) -> Expr:
-        return binary("sub", const(0, self.dtype), self)
+        # From -0.0, so that the negative of 0.0 is -0.0.
+        return binary("sub", const(-0.0 if self.dtype.is_float else 0, self.dtype), self)
 
     def __invert__(self) -> Expr:
         if self.dtype.is_bool:
             return Not(self)
         return binary("bitxor", self, const(-1, self.dtype))
-
-    def __lt__(self, other: ExprLike) -> Expr:
-        return compare("lt", self, other)
-
-    def __le__(self, other: ExprLike) -> Expr:
-        return compare("le", self, other)
-
-    def __gt__(self, other: ExprLike) -> Expr:
-        return compare("gt", self, other)
-
-    def __ge__(self, other: ExprLike) -> Expr:
-        return compare("ge", self, other)
 
     def __eq__(self, other: object) -> Expr:  # type: ignore[override]
         if not isinstance(other, (Expr, int, float)):
@@ -152,7 +136,7 @@ class Var(Expr):
 
     name: str
     dtype: DType = INT64
-    uid: int = field(default_factory=lambda: next(_uids))
+    uid: int = field(default_factory=fresh_uid)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -256,6 +240,23 @@ class Call(Expr):
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Buffer:
+    """Memory of one dtype and a row-major shape.
+
+    Scope `arg` comes from the caller, `global` from the workspace, `local` from the stack (small
+    and of constant size; it becomes registers where its indices are constant).
+    """
+
+    name: str
+    dtype: DType
+    shape: tuple[Expr, ...]
+    scope: Scope = "global"
+    alignment: int = 64
+    writable: bool = True
+    uid: int = field(default_factory=fresh_uid)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Load(Expr):
     """An element of a buffer (a vector of them where an index is a vector)."""
 
@@ -305,29 +306,8 @@ def as_expr(value: ExprLike, like: DType | None = None) -> Expr:
     raise TypeError(f"{value!r} is not an expression; give an Expr, an int, a float or a bool")
 
 
-def promote(a: DType, b: DType) -> DType:
-    """Give the dtype that an operation on both has (numpy's rule for arrays)."""
-    if a == b:
-        return a
-    lanes = max(a.lanes, b.lanes)
-    a, b = a.scalar, b.scalar
-    if a.is_bool or b.is_bool:
-        wider = b if a.is_bool else a
-    elif a.is_float and b.is_float:
-        wider = a if a.bits >= b.bits else b
-    elif a.is_float or b.is_float:
-        flt, integer = (a, b) if a.is_float else (b, a)
-        wider = DType("float", max(flt.bits, min(64, integer.bits * 2)))
-    elif a.kind == b.kind:
-        wider = a if a.bits >= b.bits else b
-    else:
-        signed, unsigned = (a, b) if a.kind == "int" else (b, a)
-        wider = DType("int", max(signed.bits, min(64, unsigned.bits * 2)))
-    return wider.with_lanes(lanes)
-
-
 def unify(a: ExprLike, b: ExprLike) -> tuple[Expr, Expr]:
-    """Bring two operands to one dtype; a Python number takes the other's (a float widens an int)."""
+    """Bring two operands to one dtype; a Python number takes the other's, a float widens an int."""
     if not isinstance(a, Expr) and not isinstance(b, Expr):
         a = as_expr(a)
     if isinstance(a, Expr) and not isinstance(b, Expr):
@@ -370,13 +350,11 @@ def cast(to: str | DType, value: ExprLike) -> Expr:
     return Cast(of, x)
 
 
-def int_range(of: DType) -> tuple[int, int]:
-    """Give the least and greatest value of an integer dtype (bool: 0 and 1)."""
-    if of.is_bool:
-        return 0, 1
-    if of.kind == "uint":
-        return 0, (1 << of.bits) - 1
-    return -(1 << (of.bits - 1)), (1 << (of.bits - 1)) - 1
+_RIGHT_NEUTRAL = frozenset(
+    [*((op, 0) for op in ("add", "sub", "shl", "shr", "bitor", "bitxor"))]
+    + [*((op, 1) for op in ("mul", "floordiv", "truncdiv"))]
+)
+_LEFT_NEUTRAL = frozenset([("add", 0), ("mul", 1)])
 
 
 def binary(op: BinaryOp, a: ExprLike, b: ExprLike) -> Expr:
@@ -392,64 +370,25 @@ def binary(op: BinaryOp, a: ExprLike, b: ExprLike) -> Expr:
         folded = fold_int(op, x.value, y.value, x.dtype)
         if folded is not None:
             return IntImm(folded, x.dtype)
+    kept = _kept(op, x, y)
+    return Binary(op, x, y, x.dtype) if kept is None else kept
+
+
+def _kept(op: BinaryOp, x: Expr, y: Expr) -> Expr | None:
+    """Give the operand or constant that an operation with 0 or 1 comes to; None: no such case."""
     if isinstance(y, IntImm):
-        if y.value == 0 and op in ("add", "sub", "shl", "shr", "bitor", "bitxor"):
+        if (op, y.value) in _RIGHT_NEUTRAL:
             return x
-        if y.value == 1 and op in ("mul", "floordiv", "truncdiv"):
-            return x
-        if y.value == 0 and op == "mul":
+        if op == "mul" and y.value == 0:
             return y
-        if y.value == 1 and op in ("floormod", "truncmod"):
+        if op in ("floormod", "truncmod") and y.value == 1:
             return IntImm(0, y.dtype)
     if isinstance(x, IntImm):
-        if x.value == 0 and op == "add":
+        if (op, x.value) in _LEFT_NEUTRAL:
             return y
-        if x.value == 1 and op == "mul":
-            return y
-        if x.value == 0 and op == "mul":
+        if op == "mul" and x.value == 0:
             return x
-    return Binary(op, x, y, x.dtype)
-
-
-def fold_int(op: BinaryOp, a: int, b: int, of: DType) -> int | None:
-    """Compute integer arithmetic as `of` would; None where it would overflow or divide by 0."""
-    if op in ("floordiv", "floormod", "truncdiv", "truncmod") and b == 0:
-        return None
-    if op in ("shl", "shr") and not 0 <= b < of.bits:
-        return None
-    match op:
-        case "add":
-            value = a + b
-        case "sub":
-            value = a - b
-        case "mul":
-            value = a * b
-        case "floordiv":
-            value = a // b
-        case "floormod":
-            value = a % b
-        case "truncdiv":
-            value = abs(a) // abs(b) * (1 if (a < 0) == (b < 0) else -1)
-        case "truncmod":
-            value = int(math.copysign(abs(a) % abs(b), a)) if a else 0
-        case "min":
-            value = min(a, b)
-        case "max":
-            value = max(a, b)
-        case "bitand":
-            value = a & b
-        case "bitor":
-            value = a | b
-        case "bitxor":
-            value = a ^ b
-        case "shl":
-            value = a << b
-        case "shr":
-            value = a >> b
-        case _:
-            return None
-    low, high = int_range(of)
-    return value if low <= value <= high else None
+    return None
 
 
 def divide(a: ExprLike, b: ExprLike) -> Expr:
@@ -458,21 +397,11 @@ def divide(a: ExprLike, b: ExprLike) -> Expr:
     return binary("div" if x.dtype.is_float else "truncdiv", x, y)
 
 
-_COMPARED = {
-    "eq": lambda a, b: a == b,
-    "ne": lambda a, b: a != b,
-    "lt": lambda a, b: a < b,
-    "le": lambda a, b: a <= b,
-    "gt": lambda a, b: a > b,
-    "ge": lambda a, b: a >= b,
-}
-
-
 def compare(op: CompareOp, a: ExprLike, b: ExprLike) -> Expr:
     """Build a comparison; two integer constants under an order fold (eq and ne stay nodes)."""
     x, y = unify(a, b)
     if isinstance(x, IntImm) and isinstance(y, IntImm) and op not in ("eq", "ne"):
-        return IntImm(int(_COMPARED[op](x.value, y.value)), BOOL)
+        return IntImm(int(fold_compare(op, x.value, y.value)), BOOL)
     return Compare(op, x, y, BOOL.with_lanes(x.dtype.lanes))
 
 

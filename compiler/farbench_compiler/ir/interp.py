@@ -19,6 +19,7 @@ from farbench_compiler.ir.dtypes import DType
 from farbench_compiler.ir.expr import (
     Binary,
     Broadcast,
+    Buffer,
     Call,
     Cast,
     Compare,
@@ -35,7 +36,6 @@ from farbench_compiler.ir.expr import (
 )
 from farbench_compiler.ir.stmt import (
     Allocate,
-    Buffer,
     Evaluate,
     For,
     IfThen,

@@ -13,8 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from farbench_compiler.ir.dtypes import DType
-from farbench_compiler.ir.expr import int_range
+from farbench_compiler.ir.dtypes import DType, int_range
 
 Value = Any
 Function = Callable[..., Value]

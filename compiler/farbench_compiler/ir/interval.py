@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from farbench_compiler.ir.dtypes import DType
+from farbench_compiler.ir.dtypes import DType, int_range
 from farbench_compiler.ir.expr import (
     Binary,
     Broadcast,
@@ -21,7 +21,6 @@ from farbench_compiler.ir.expr import (
     Ramp,
     Select,
     Var,
-    int_range,
 )
 
 End = int | Expr | None

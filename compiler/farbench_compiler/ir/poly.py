@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from math import gcd
 
-from farbench_compiler.ir.dtypes import DType
-from farbench_compiler.ir.expr import Binary, Call, Expr, IntImm, Load, Var, int_range
+from farbench_compiler.ir.dtypes import DType, int_range
+from farbench_compiler.ir.expr import Binary, Call, Expr, IntImm, Load, Var
 from farbench_compiler.ir.structural import key
 from farbench_compiler.ir.visit import Extension, walk
 

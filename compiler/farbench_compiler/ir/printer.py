@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from farbench_compiler.ir.expr import (
     Binary,
     Broadcast,
+    Buffer,
     Call,
     Cast,
     Compare,
@@ -23,7 +24,6 @@ from farbench_compiler.ir.expr import (
 )
 from farbench_compiler.ir.stmt import (
     Allocate,
-    Buffer,
     Evaluate,
     For,
     IfThen,

@@ -173,5 +173,3 @@ def _compared(op: str, a: Poly, b: Poly) -> list[Poly]:
         case "eq":
             return [difference, P.scale(difference, -1)]
     return []
-
-

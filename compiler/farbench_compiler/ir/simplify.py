@@ -17,7 +17,6 @@ from farbench_compiler.ir.expr import (
     Binary,
     Cast,
     Compare,
-    CompareOp,
     Expr,
     IfThenElse,
     IntImm,
@@ -26,9 +25,9 @@ from farbench_compiler.ir.expr import (
     Select,
     Var,
     cast,
-    fold_int,
     logic,
 )
+from farbench_compiler.ir.fold import CompareOp, fold_int
 from farbench_compiler.ir.interval import Interval, bounds
 from farbench_compiler.ir.poly import Poly
 from farbench_compiler.ir.prove import Prover, facts_of, negated_facts_of
@@ -282,4 +281,3 @@ def sequence(stmts: Iterable[Stmt]) -> Stmt:
     for s in stmts:
         flat.extend(s.stmts if isinstance(s, Seq) else (s,))
     return flat[0] if len(flat) == 1 else Seq(tuple(flat))
-

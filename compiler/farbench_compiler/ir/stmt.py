@@ -18,38 +18,12 @@ scalar parameters, in that order.
 
 from __future__ import annotations
 
-import itertools
-from dataclasses import dataclass, field
-from typing import Literal, Union
+from dataclasses import dataclass
+from typing import Literal
 
-from farbench_compiler.ir.dtypes import DType
-from farbench_compiler.ir.expr import Expr, Var
+from farbench_compiler.ir.expr import Buffer, Expr, Var
 
 LoopKind = Literal["serial", "parallel", "vectorized", "unrolled"]
-Scope = Literal["arg", "global", "local"]
-_uids = itertools.count()
-
-
-def fresh_uid() -> int:
-    """Give a number that no buffer has yet."""
-    return next(_uids)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Buffer:
-    """Memory of one dtype and a row-major shape.
-
-    Scope `arg` comes from the caller, `global` from the workspace, `local` from the stack (small
-    and of constant size; it becomes registers where its indices are constant).
-    """
-
-    name: str
-    dtype: DType
-    shape: tuple[Expr, ...]
-    scope: Scope = "global"
-    alignment: int = 64
-    writable: bool = True
-    uid: int = field(default_factory=fresh_uid)
 
 
 class Stmt:
@@ -123,7 +97,7 @@ class LoopFunction:
     """A function over buffers and scalars, as the calling convention passes them."""
 
     name: str
-    args: tuple[Union[Buffer, Var], ...]
+    args: tuple[Buffer | Var, ...]
     symbols: tuple[Var, ...]
     body: Stmt
 

@@ -15,9 +15,9 @@ from typing import Literal
 from farbench_compiler.errors import VerifyError
 from farbench_compiler.ir.dtypes import DType
 from farbench_compiler.ir.expr import (
-    INTRINSICS,
     Binary,
     Broadcast,
+    Buffer,
     Call,
     Cast,
     Compare,
@@ -32,10 +32,10 @@ from farbench_compiler.ir.expr import (
     Select,
     Var,
 )
+from farbench_compiler.ir.intrinsics import INTRINSICS
 from farbench_compiler.ir.printer import to_text
 from farbench_compiler.ir.stmt import (
     Allocate,
-    Buffer,
     Evaluate,
     For,
     IfThen,

@@ -6,9 +6,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from farbench_compiler.ir.dtypes import DType
-from farbench_compiler.ir.expr import IntImm, Load, Var
+from farbench_compiler.ir.expr import Buffer, IntImm, Load, Var
 from farbench_compiler.ir.interval import Interval
-from farbench_compiler.ir.stmt import Buffer, For, Store
+from farbench_compiler.ir.stmt import For, Store
 from farbench_compiler.ir.visit import walk
 from farbench_compiler.llvm.code import Code, Module
 from farbench_compiler.llvm.exprs import Exprs

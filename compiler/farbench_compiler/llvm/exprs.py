@@ -10,10 +10,11 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from farbench_compiler.ir.dtypes import BOOL, DType
+from farbench_compiler.ir.dtypes import BOOL, DType, int_range
 from farbench_compiler.ir.expr import (
     Binary,
     Broadcast,
+    Buffer,
     Call,
     Cast,
     Compare,
@@ -27,10 +28,8 @@ from farbench_compiler.ir.expr import (
     Ramp,
     Select,
     Var,
-    int_range,
 )
 from farbench_compiler.ir.interval import ANY, Interval, bounds
-from farbench_compiler.ir.stmt import Buffer
 from farbench_compiler.ir.visit import walk
 from farbench_compiler.llvm import intrinsics
 from farbench_compiler.llvm.arithmetic import Arithmetic
@@ -75,9 +74,7 @@ class Exprs:
         self._fuse_vectors = rules.fuse_vectors
         self.mask: tuple[str, int] | None = None
 
-    def bind(
-        self, var: Var, value: str, of: DType | None = None, known: Interval = ANY
-    ) -> None:
+    def bind(self, var: Var, value: str, of: DType | None = None, known: Interval = ANY) -> None:
         """Give a variable its value, held in dtype `of` (its own by default), and its range."""
         self._vars[var.uid] = (value, of or var.dtype)
         self._ranges[var] = known

@@ -12,11 +12,10 @@ from dataclasses import dataclass
 
 from farbench_compiler.errors import LoweringError
 from farbench_compiler.ir.dtypes import INT64
-from farbench_compiler.ir.expr import Binary, Expr, IntImm, Load
+from farbench_compiler.ir.expr import Binary, Buffer, Expr, IntImm, Load
 from farbench_compiler.ir.interval import Interval
 from farbench_compiler.ir.stmt import (
     Allocate,
-    Buffer,
     Evaluate,
     For,
     IfThen,

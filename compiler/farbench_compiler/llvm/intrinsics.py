@@ -73,9 +73,7 @@ def _each_lane(ops: Arithmetic, function: str, args: list[str], of: DType) -> st
         parts = [code.value(f"extractelement {value_type(of)} {arg}, i32 {lane}") for arg in args]
         given = ", ".join(f"{scalar} {part}" for part in parts)
         one = code.value(f"call {scalar} @{function}({given})")
-        result = code.value(
-            f"insertelement {value_type(of)} {result}, {scalar} {one}, i32 {lane}"
-        )
+        result = code.value(f"insertelement {value_type(of)} {result}, {scalar} {one}, i32 {lane}")
     return result
 
 

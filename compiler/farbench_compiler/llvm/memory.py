@@ -6,8 +6,7 @@ from dataclasses import dataclass
 
 from farbench_compiler.ir import poly as P
 from farbench_compiler.ir.dtypes import BOOL, DType
-from farbench_compiler.ir.expr import Expr, IntImm, Ramp
-from farbench_compiler.ir.stmt import Buffer
+from farbench_compiler.ir.expr import Buffer, Expr, IntImm, Ramp
 from farbench_compiler.llvm.code import Code
 from farbench_compiler.llvm.types import constant, memory_type, value_type
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from farbench_compiler.errors import LoweringError, ScheduleError
-from farbench_compiler.ir.expr import Cast, Expr, Var
+from farbench_compiler.ir.expr import Buffer, Cast, Expr, Var
 from farbench_compiler.ir.simplify import simplify
-from farbench_compiler.ir.stmt import Buffer, For, Let, LoopFunction, Stmt
+from farbench_compiler.ir.stmt import For, Let, LoopFunction, Stmt
 from farbench_compiler.ir.visit import free_vars, walk
 from farbench_compiler.lower.bounds import infer_bounds
 from farbench_compiler.lower.emit import Emitter

@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from farbench_compiler.errors import ScheduleError
-from farbench_compiler.ir.expr import Expr, Load, const
-from farbench_compiler.ir.stmt import Buffer, Scope
+from farbench_compiler.ir.expr import Buffer, Expr, Load, Scope, const
 from farbench_compiler.lower.nest import Nest
 from farbench_compiler.lower.region import constant
 from farbench_compiler.te.stage import At

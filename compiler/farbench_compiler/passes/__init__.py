@@ -64,5 +64,3 @@ def run(fn: LoopFunction, target: VectorUnit) -> LoopFunction:
         fn = step.run(fn)
         verify(fn, step.leaves, after=step.name)
     return fn
-
-

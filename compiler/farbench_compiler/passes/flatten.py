@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 
 from farbench_compiler.ir.dtypes import INT64
-from farbench_compiler.ir.expr import Expr, IntImm, Load, Var, binary, cast
+from farbench_compiler.ir.expr import Buffer, Expr, IntImm, Load, Var, binary, cast
 from farbench_compiler.ir.interval import Interval
 from farbench_compiler.ir.simplify import Simplifier
-from farbench_compiler.ir.stmt import Allocate, Buffer, For, Let, LoopFunction, Stmt, Store
+from farbench_compiler.ir.stmt import Allocate, For, Let, LoopFunction, Stmt, Store
 from farbench_compiler.ir.visit import map_children
 
 

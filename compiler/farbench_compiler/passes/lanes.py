@@ -11,7 +11,6 @@ from farbench_compiler.ir.expr import (
     Call,
     Cast,
     Compare,
-    CompareOp,
     Expr,
     IfThenElse,
     IntImm,
@@ -24,6 +23,7 @@ from farbench_compiler.ir.expr import (
     binary,
     const,
 )
+from farbench_compiler.ir.fold import CompareOp
 from farbench_compiler.ir.simplify import Simplifier
 from farbench_compiler.ir.structural import key
 from farbench_compiler.ir.visit import map_children, walk

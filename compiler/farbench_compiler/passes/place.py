@@ -4,17 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from farbench_compiler.ir.expr import Expr, IntImm, Load, Var
-from farbench_compiler.ir.stmt import (
-    Allocate,
-    Buffer,
-    For,
-    LoopFunction,
-    Seq,
-    Stmt,
-    Store,
-    fresh_uid,
-)
+from farbench_compiler.ir.expr import Buffer, Expr, IntImm, Load, Var, fresh_uid
+from farbench_compiler.ir.stmt import Allocate, For, LoopFunction, Seq, Stmt, Store
 from farbench_compiler.ir.visit import free_vars, map_children
 
 

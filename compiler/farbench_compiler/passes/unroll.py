@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from farbench_compiler.ir.expr import Binary, Expr, IntImm, Var, fold_int
+from farbench_compiler.ir.expr import Binary, Expr, IntImm, Var
+from farbench_compiler.ir.fold import fold_int
 from farbench_compiler.ir.simplify import sequence
 from farbench_compiler.ir.stmt import For, LoopFunction, Stmt
 from farbench_compiler.ir.visit import children, map_children

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from farbench_compiler.ir.dtypes import INT64
 from farbench_compiler.ir.expr import (
     Binary,
+    Buffer,
     Expr,
     IfThenElse,
     IntImm,
@@ -22,7 +23,6 @@ from farbench_compiler.ir.interval import Interval
 from farbench_compiler.ir.simplify import TRUE, Simplifier, sequence
 from farbench_compiler.ir.stmt import (
     Allocate,
-    Buffer,
     Evaluate,
     For,
     IfThen,
@@ -314,5 +314,3 @@ def _private(s: Stmt, loop: For, lanes: int) -> Stmt:
         return below
 
     return on_stmt(s)
-
-

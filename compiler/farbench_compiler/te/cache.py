@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from farbench_compiler.ir.expr import Expr, Load, Var, const
-from farbench_compiler.ir.stmt import Scope
+from farbench_compiler.ir.expr import Expr, Load, Scope, Var, const
 from farbench_compiler.ir.visit import map_children, substitute
 from farbench_compiler.te.axis import IterVar, Range
 from farbench_compiler.te.operation import ComputeOp

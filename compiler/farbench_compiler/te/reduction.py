@@ -9,7 +9,7 @@ from typing import overload
 
 from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir import expr as ir
-from farbench_compiler.ir.dtypes import BOOL, INT32, DType, dtype
+from farbench_compiler.ir.dtypes import BOOL, INT32, DType, dtype, int_range
 from farbench_compiler.ir.expr import Expr, ExprLike, Var, as_expr
 from farbench_compiler.ir.visit import Extension
 from farbench_compiler.te.axis import IterVar
@@ -189,13 +189,13 @@ def comm_reducer(
 def min_value(of: str | DType) -> Expr:
     """Give the least value of a dtype (minus infinity for floats)."""
     t = dtype(of)
-    return ir.const(-math.inf if t.is_float else ir.int_range(t)[0], t)
+    return ir.const(-math.inf if t.is_float else int_range(t)[0], t)
 
 
 def max_value(of: str | DType) -> Expr:
     """Give the greatest value of a dtype (infinity for floats)."""
     t = dtype(of)
-    return ir.const(math.inf if t.is_float else ir.int_range(t)[1], t)
+    return ir.const(math.inf if t.is_float else int_range(t)[1], t)
 
 
 sum = Reducer("sum", lambda a, b: a + b, lambda t: ir.const(0, t), widen_bool=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from farbench_compiler.errors import ScheduleError
-from farbench_compiler.ir.stmt import Scope
+from farbench_compiler.ir.expr import Scope
 from farbench_compiler.te import cache
 from farbench_compiler.te.operation import ComputeOp, Operation
 from farbench_compiler.te.stage import Inline, Stage

@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from farbench_compiler.errors import ScheduleError
-from farbench_compiler.ir.expr import Expr, ExprLike, IntImm
-from farbench_compiler.ir.stmt import LoopKind, Scope
+from farbench_compiler.ir.expr import Expr, ExprLike, IntImm, Scope
+from farbench_compiler.ir.stmt import LoopKind
 from farbench_compiler.te.axis import IterVar, as_index
 from farbench_compiler.te.operation import ComputeOp, Operation, PlaceholderOp
 from farbench_compiler.te.relation import Fuse, Relation, Split

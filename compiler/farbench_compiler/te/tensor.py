@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from farbench_compiler.errors import ScheduleError
-from farbench_compiler.ir.expr import Expr, ExprLike, Load
-from farbench_compiler.ir.stmt import Buffer
+from farbench_compiler.ir.expr import Buffer, Expr, ExprLike, Load
 from farbench_compiler.ir.visit import walk
 from farbench_compiler.te.axis import as_index
 

@@ -9,6 +9,7 @@ from farbench_compiler.ir.dtypes import BOOL, INT64, dtype
 from farbench_compiler.ir.expr import (
     Binary,
     Broadcast,
+    Buffer,
     Call,
     Cast,
     Compare,
@@ -22,7 +23,7 @@ from farbench_compiler.ir.expr import (
     const,
 )
 from farbench_compiler.ir.interp import InterpError, run
-from farbench_compiler.ir.stmt import Allocate, Buffer, For, Let, LoopFunction, Seq, Stmt, Store
+from farbench_compiler.ir.stmt import Allocate, For, Let, LoopFunction, Seq, Stmt, Store
 
 
 def _evaluate(e: Expr) -> object:

@@ -7,6 +7,7 @@ import pytest
 from farbench_compiler.ir.dtypes import dtype
 from farbench_compiler.ir.expr import (
     Broadcast,
+    Buffer,
     Call,
     Cast,
     Expr,
@@ -22,17 +23,7 @@ from farbench_compiler.ir.expr import (
     logic,
 )
 from farbench_compiler.ir.printer import to_text
-from farbench_compiler.ir.stmt import (
-    Allocate,
-    Buffer,
-    Evaluate,
-    For,
-    IfThen,
-    Let,
-    LoopFunction,
-    Seq,
-    Store,
-)
+from farbench_compiler.ir.stmt import Allocate, Evaluate, For, IfThen, Let, LoopFunction, Seq, Store
 
 X, Y, N = Var("x"), Var("y"), Var("n")
 F = Var("f", dtype("float32"))

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from farbench_compiler.ir.dtypes import dtype
 from farbench_compiler.ir.expr import (
     Binary,
+    Buffer,
     Compare,
     Expr,
     FloatImm,
@@ -22,7 +23,7 @@ from farbench_compiler.ir.expr import (
 )
 from farbench_compiler.ir.interval import Interval, bounds
 from farbench_compiler.ir.simplify import prove, simplify
-from farbench_compiler.ir.stmt import Buffer, Evaluate, For, IfThen, Seq, Store
+from farbench_compiler.ir.stmt import Evaluate, For, IfThen, Seq, Store
 from farbench_compiler.ir.structural import same
 
 from .evaluate import evaluate
@@ -42,9 +43,7 @@ def exprs() -> st.SearchStrategy[Expr]:
         division = st.sampled_from(["floordiv", "floormod", "truncdiv", "truncmod"])
         return st.one_of(
             st.builds(lambda o, a, b: Binary(o, a, b, a.dtype), some, below, below),
-            st.builds(
-                lambda o, a, c: Binary(o, a, IntImm(c), a.dtype), division, below, periods
-            ),
+            st.builds(lambda o, a, c: Binary(o, a, IntImm(c), a.dtype), division, below, periods),
             st.builds(lambda c, a, b: Select(c, a, b, a.dtype), conditions(below), below, below),
         )
 
@@ -54,8 +53,9 @@ def exprs() -> st.SearchStrategy[Expr]:
 def conditions(below: st.SearchStrategy[Expr]) -> st.SearchStrategy[Expr]:
     ops = st.sampled_from(["lt", "le", "gt", "ge", "eq", "ne"])
     compares = st.builds(Compare, ops, below, below)
-    both = st.builds(lambda o, a, b: Logic(o, a, b), st.sampled_from(["and", "or"]), compares,
-                     compares)
+    both = st.builds(
+        lambda o, a, b: Logic(o, a, b), st.sampled_from(["and", "or"]), compares, compares
+    )
     return st.one_of(compares, both, compares.map(Not))
 
 

@@ -9,6 +9,7 @@ from farbench_compiler.ir.dtypes import dtype
 from farbench_compiler.ir.expr import (
     Binary,
     Broadcast,
+    Buffer,
     Call,
     Compare,
     Expr,
@@ -22,7 +23,6 @@ from farbench_compiler.ir.expr import (
 )
 from farbench_compiler.ir.stmt import (
     Allocate,
-    Buffer,
     Evaluate,
     For,
     IfThen,

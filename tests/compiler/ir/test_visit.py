@@ -11,6 +11,7 @@ from farbench_compiler.ir.dtypes import dtype
 from farbench_compiler.ir.expr import (
     Binary,
     Broadcast,
+    Buffer,
     Call,
     Cast,
     Compare,
@@ -25,17 +26,7 @@ from farbench_compiler.ir.expr import (
     Select,
     Var,
 )
-from farbench_compiler.ir.stmt import (
-    Allocate,
-    Buffer,
-    Evaluate,
-    For,
-    IfThen,
-    Let,
-    Seq,
-    Stmt,
-    Store,
-)
+from farbench_compiler.ir.stmt import Allocate, Evaluate, For, IfThen, Let, Seq, Stmt, Store
 from farbench_compiler.ir.structural import key, same
 from farbench_compiler.ir.visit import Extension, free_vars, map_children, substitute, walk
 
@@ -51,7 +42,6 @@ EXPRS: list[Expr] = [
     Call("clz", (X,), X.dtype), Load(A, (X,), A.dtype), Load(A, (Y,), A.dtype),
     Ramp(X, IntImm(1), 4, V4), Broadcast(X, 4, V4), Broadcast(X, 8, X.dtype.with_lanes(8)),
 ]  # fmt: skip
-
 
 
 @pytest.mark.parametrize(("a", "b"), [*itertools.combinations(range(len(EXPRS)), 2)])

@@ -9,8 +9,8 @@ import pytest
 
 from farbench_compiler.errors import LoweringError
 from farbench_compiler.ir.dtypes import dtype
-from farbench_compiler.ir.expr import Expr, IfThenElse, IntImm, Var, binary, const
-from farbench_compiler.ir.stmt import Allocate, Buffer, IfThen, LoopFunction, Seq, Stmt
+from farbench_compiler.ir.expr import Buffer, Expr, IfThenElse, IntImm, Var, binary, const
+from farbench_compiler.ir.stmt import Allocate, IfThen, LoopFunction, Seq, Stmt
 from tests.compiler.passes.programs import F32, array, function, loop, read, write
 
 from .jit import Array, Machine, Runtime, aligned, run

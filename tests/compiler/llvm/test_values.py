@@ -9,8 +9,8 @@ import pytest
 from scipy.special import erf
 
 from farbench_compiler.ir.dtypes import dtype
-from farbench_compiler.ir.expr import Binary, Call, Cast, Compare, Expr, IntImm, Load, Var
-from farbench_compiler.ir.stmt import Buffer, For, IfThen, LoopFunction, Seq, Store
+from farbench_compiler.ir.expr import Binary, Buffer, Call, Cast, Compare, Expr, IntImm, Load, Var
+from farbench_compiler.ir.stmt import For, IfThen, LoopFunction, Seq, Store
 
 from .jit import Array, Machine, aligned
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from farbench_compiler.ir.dtypes import dtype
-from farbench_compiler.ir.expr import Expr, IntImm, Load, Var
-from farbench_compiler.ir.stmt import Buffer, For, LoopFunction, LoopKind, Stmt, Store
+from farbench_compiler.ir.expr import Buffer, Expr, IntImm, Load, Var
+from farbench_compiler.ir.stmt import For, LoopFunction, LoopKind, Stmt, Store
 
 F32 = dtype("float32")
 

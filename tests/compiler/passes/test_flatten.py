@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from farbench_compiler.ir.expr import IntImm, Var
+from farbench_compiler.ir.expr import Buffer, IntImm, Var
 from farbench_compiler.ir.printer import to_text
-from farbench_compiler.ir.stmt import Buffer
 from farbench_compiler.passes.flatten import flatten
 
 from .programs import F32, function, loop, read, write

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from farbench_compiler import passes
-from farbench_compiler.ir.expr import IntImm, Var
+from farbench_compiler.ir.expr import Buffer, IntImm, Var
 from farbench_compiler.ir.printer import to_text
-from farbench_compiler.ir.stmt import Allocate, Buffer, LoopFunction, LoopKind, Stmt
+from farbench_compiler.ir.stmt import Allocate, LoopFunction, LoopKind, Stmt
 
 from .programs import F32, Unit, array, function, loop, read, write
 

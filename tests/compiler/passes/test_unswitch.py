@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from farbench_compiler.ir.expr import Expr, IntImm, Var, const
+from farbench_compiler.ir.expr import Buffer, Expr, IntImm, Var, const
 from farbench_compiler.ir.printer import to_text
-from farbench_compiler.ir.stmt import Allocate, Buffer, IfThen, Let, Seq, Stmt
+from farbench_compiler.ir.stmt import Allocate, IfThen, Let, Seq, Stmt
 from farbench_compiler.passes.unswitch import unswitch
 
 from .programs import F32, array, function, loop, read, write

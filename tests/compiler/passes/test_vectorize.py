@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from farbench_compiler import passes
-from farbench_compiler.ir.expr import Cast, Expr, IfThenElse, IntImm, Var, binary, const
+from farbench_compiler.ir.expr import Buffer, Cast, Expr, IfThenElse, IntImm, Var, binary, const
 from farbench_compiler.ir.printer import to_text
-from farbench_compiler.ir.stmt import Allocate, Buffer, For, IfThen, LoopFunction, Seq
+from farbench_compiler.ir.stmt import Allocate, For, IfThen, LoopFunction, Seq
 
 from .programs import F32, Unit, array, function, loop, read, write
 
@@ -31,9 +31,7 @@ def test_contiguous_access_becomes_ramps() -> None:
 def test_strides_and_digits_are_found_by_simplification() -> None:
     fn = vectorized(read(A, AT * 3 + 1) + read(B, (J * 8 + AT) // 8))
     fn = function(loop(J, 8, fn.body), A, B, C)
-    assert body_of(fn)[1] == (
-        "  C[ramp(0, 1, 8)] = A[ramp(1, 3, 8)] + broadcast(B[j], 8)"
-    )
+    assert body_of(fn)[1] == ("  C[ramp(0, 1, 8)] = A[ramp(1, 3, 8)] + broadcast(B[j], 8)")
 
 
 def test_what_is_no_ramp_is_a_vector_of_indices() -> None:
