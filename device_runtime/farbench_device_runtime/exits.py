@@ -40,7 +40,7 @@ class Exit:
 
     `cause` is empty when it died by itself, `oom` when the memory watch ended it, `ended` when the
     server asked, ORPHANED when it went down with the zygote. `emptied` tells whether every process
-    it left behind is gone too.
+    it left behind is gone too. Peaks and limits count from where the worker was taken.
     """
 
     pid: int

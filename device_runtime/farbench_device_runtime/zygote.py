@@ -43,6 +43,7 @@ class _Child:
     memory_limit: int = 0
     address_limit: int = 0
     baseline: int = 0
+    address_baseline: int = 0
     peak_resident: int = 0
     peak_address: int = 0
     status: int = 0
@@ -56,6 +57,7 @@ class Zygote:
         self.control = control
         self.parent = os.getppid()
         self.subreaper = libc.adopt_orphans()
+        self.held: tuple[str, ...] = ()
         self.children: dict[int, _Child] = {}
         self._wake_in, self._wake_out = os.pipe()
         os.set_blocking(self._wake_in, False)
@@ -67,11 +69,11 @@ class Zygote:
         signal.set_wakeup_fd(self._wake_out, warn_on_full_buffer=False)
         gc.collect()
         gc.freeze()
-        self.control.send(["facts", self._facts()])
         poller = select.poll()
         poller.register(self.control, select.POLLIN)
         poller.register(self._wake_in, select.POLLIN)
         try:
+            self.control.send(["facts", self._facts()])
             while os.getppid() == self.parent:
                 ready = dict(poller.poll(int(self._timeout_s() * 1000) + 1))
                 if self._wake_in in ready:
@@ -85,8 +87,8 @@ class Zygote:
             self._end_all()
 
     def _facts(self) -> dict[str, object]:
-        held = isolation.probe()
-        return {"subreaper": self.subreaper, "held": list(held)}
+        self.held = isolation.probe()
+        return {"subreaper": self.subreaper, "held": list(self.held)}
 
     def _timeout_s(self) -> float:
         if any(child.dead for child in self.children.values()):
@@ -153,8 +155,10 @@ class Zygote:
         child.baseline = procfs.resident_bytes(pid)
         child.memory_limit = memory_limit
         if memory_limit:
-            mapped = procfs.address_bytes(pid)
-            child.address_limit = mapped + memory_limit + isolation.ADDRESS_SLACK
+            child.address_baseline = procfs.address_bytes(pid)
+            # An emulator maps gigabytes ahead: growth alone tells, and only where it is limited.
+            if "address_space" in self.held:
+                child.address_limit = memory_limit + isolation.ADDRESS_SLACK
 
     def _end(self, pid: int, grace_s: float, cause: str = "ended") -> None:
         child = self.children.get(pid)
@@ -199,7 +203,8 @@ class Zygote:
             return
         grown = procfs.resident_bytes(child.pid) - child.baseline
         child.peak_resident = max(child.peak_resident, grown)
-        child.peak_address = max(child.peak_address, procfs.address_bytes(child.pid))
+        mapped = procfs.address_bytes(child.pid) - child.address_baseline
+        child.peak_address = max(child.peak_address, mapped)
         if grown > child.memory_limit and not child.ending:
             self._end(child.pid, 0.0, "oom")
 
