@@ -126,8 +126,8 @@ def test_m5_what_must_stay_short_is_flagged(place: Place) -> None:
         assert "short_samples" in found.flags
 
 
-def test_m6_caps_hold_whatever_is_asked(place: Place) -> None:
-    with place.request() as session:
+def test_m6_caps_hold_whatever_is_asked(native: Place) -> None:
+    with native.request() as session:
         module = session.load_module("hostile.so")
         began = time.monotonic()
         evaluator = module.time_evaluator(
