@@ -74,7 +74,7 @@ def queue_data(position: int, entry: QueueEntry) -> dict[str, object]:
 
 def aligned(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Align columns with spaces: numbers to the right, text to the left."""
-    grid = [list(columns), *[list(row) for row in rows]]
+    grid = [list(columns), *[[printable(cell) for cell in row] for row in rows]]
     widths = [max(len(row[i]) for row in grid) for i in range(len(columns))]
     right = [bool(rows) and all(is_numeric(row[i]) for row in rows) for i in range(len(columns))]
     lines = []
@@ -85,6 +85,13 @@ def aligned(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
         ]
         lines.append("  ".join(cells).rstrip())
     return lines
+
+
+def printable(text: str) -> str:
+    """Show what others wrote without obeying it: control characters as their escapes."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def is_numeric(cell: str) -> bool:

@@ -35,6 +35,8 @@ class Settings:
     @property
     def tracker_address(self) -> Address:
         """The tracker's address; SettingsError when it cannot be read."""
+        if not self.tracker.strip():
+            raise SettingsError("the tracker's address is empty; write HOST:PORT")
         return parse_address(self.tracker, TRACKER_PORT)
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from farbench.errors import SettingsError
-from farbench.settings import load_settings
+from farbench.settings import Settings, load_settings
 from farbench_rpc.errors import AddressError
 
 
@@ -48,3 +48,9 @@ def test_an_address_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
     found = load_settings(tmp_path / "none.toml", {"FARBENCH_TRACKER": "host:port"})
     with pytest.raises(AddressError, match="port"):
         _ = found.tracker_address
+
+
+@pytest.mark.parametrize("text", ["", " "])
+def test_an_empty_address_is_not_every_interface(text: str) -> None:
+    with pytest.raises(SettingsError, match="address is empty"):
+        _ = Settings(tracker=text).tracker_address

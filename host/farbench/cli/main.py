@@ -16,6 +16,7 @@ from types import FrameType
 
 from farbench.errors import AddressError, HostError, MissingExtra, Terminated, is_ours
 from farbench.extras import explain, load
+from farbench.listing import printable
 
 FAILED, USAGE, INTERRUPTED, TERMINATED = 1, 2, 130, 143
 
@@ -107,7 +108,7 @@ def _tell(error: Exception, as_json: bool) -> None:
 
 
 def _say(message: str, code: str, as_json: bool) -> None:
-    line = " ".join(message.split())
+    line = printable(" ".join(message.split()))
     if as_json:
         print(json.dumps({"error": {"code": code, "message": line}}), flush=True)
     print(f"farbench: {line}", file=sys.stderr, flush=True)

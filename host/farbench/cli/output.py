@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from farbench.extras import load
-from farbench.listing import aligned, is_numeric
+from farbench.listing import aligned, is_numeric, printable
 
 Show = Callable[[str], None]
 
@@ -34,7 +34,7 @@ class Output:
 
     def note(self, text: str) -> None:
         """Say what goes on, beside the result."""
-        print(text, file=self._stderr, flush=True)
+        print(printable(text), file=self._stderr, flush=True)
 
     def event(self, kind: str, **fields: object) -> None:
         """Say one event to a program (nothing without --json)."""
@@ -50,7 +50,7 @@ class Output:
         """Show rows to a person: boxed on a terminal, aligned plain text elsewhere."""
         if self.as_json:
             return
-        cells = [["" if cell is None else str(cell) for cell in row] for row in rows]
+        cells = [["" if cell is None else printable(str(cell)) for cell in row] for row in rows]
         if self._stdout.isatty():
             self._boxed(columns, cells)
             return
@@ -67,7 +67,11 @@ class Output:
             return
         console = load("rich.console").Console(file=self._stderr)
         # Text of a user's making must not be read as markup.
-        plain = load("rich.text").Text
+        as_text = load("rich.text").Text
+
+        def plain(text: str) -> object:
+            return as_text(printable(text))
+
         with console.status(plain(title)) as status:
             yield Task(
                 title,

@@ -196,5 +196,5 @@ class ZmqChannel:
         if event & zmq.EVENT_HANDSHAKE_FAILED_AUTH:
             return "the key is not authorised"
         if self._connected:
-            return "something answers there, but it does not speak our protocol"
+            return "something answers there, but it does not speak our protocol, or hangs"
         return why_refused(self._target, _PROBE_S)

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from farbench.cli.group import COMMANDS
+from farbench.cli.output import Output
 
 if TYPE_CHECKING:
     from tests.host.cli.conftest import Run
@@ -91,3 +92,12 @@ def test_a_tracker_ends_on_signals(number: signal.Signals, status: int) -> None:
         assert '"listening"' in server.stdout.readline()
         server.send_signal(number)
         assert server.wait(20) == status
+
+
+def test_what_others_wrote_is_shown_and_not_obeyed(capsys: pytest.CaptureFixture[str]) -> None:
+    out = Output(as_json=False)
+    out.table(("NAME",), [("\x1b[31mred\a\n\u202eleft",)])
+    out.note("\x1b[2J gone")
+    shown = capsys.readouterr()
+    assert shown.out == "NAME\n\\x1b[31mred\\x07\\n\\u202eleft\n"
+    assert shown.err == "\\x1b[2J gone\n"
