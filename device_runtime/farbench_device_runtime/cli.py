@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _serve(chosen: Options) -> int:
     """Fork the zygote, then listen: after the fork come sockets and threads."""
-    from farbench_device_runtime import libc
+    from farbench_device_runtime import libc, owner
     from farbench_device_runtime.identity import StateError
     from farbench_device_runtime.supervisor import Supervisor
     from farbench_rpc.errors import RpcError
@@ -74,6 +74,8 @@ def _serve(chosen: Options) -> int:
             supervisor = Supervisor.fork()
         supervisor.adopts = libc.adopt_orphans()
         try:
+            if chosen.until_eof:
+                owner.end_with_input()
             from farbench_device_runtime.server import Plan, serve
 
             plan = Plan(chosen.tracker, chosen.listen, chosen.name, chosen.labels, chosen.insecure)

@@ -40,6 +40,7 @@ class Options:
     settings: Settings
     insecure: bool
     json: bool
+    until_eof: bool = False
 
 
 def build_parser() -> argparse.ArgumentParser:
@@ -60,6 +61,7 @@ def build_parser() -> argparse.ArgumentParser:
     add("--memory-limit", metavar="SIZE", help="memory of a worker (default: half of the free)")
     add("--config", metavar="FILE", help="settings in TOML, table [device]")
     add("--json", action="store_true", help="say what happens as a line of JSON each")
+    add("--until-eof", action="store_true", help="end when standard input reaches its end")
     add("--version", action="version", version=f"farbench-device {__version__}")
     return parser
 
@@ -87,6 +89,7 @@ def read_options(arguments: Sequence[str], environment: Mapping[str, str]) -> Op
         _settings(given, environment),
         insecure,
         bool(flags.json),
+        bool(flags.until_eof),
     )
 
 

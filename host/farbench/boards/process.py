@@ -40,7 +40,7 @@ class DeviceOptions:
 
     def arguments(self) -> list[str]:
         """Return the command line after the program's name."""
-        words = ["--tracker", self.tracker, "--state", str(self.state), "--json"]
+        words = ["--tracker", self.tracker, "--state", str(self.state), "--json", "--until-eof"]
         if self.name:
             words += ["--name", self.name]
         for key, value in self.labels.items():
@@ -119,6 +119,8 @@ class DeviceProcess:
 
     def _finish(self) -> None:
         self._process.wait()
+        if self._process.stdin is not None:
+            self._process.stdin.close()
         # A worker that outlives its server for a moment may hold the pipe open a little longer.
         self._reader.join(STOP_LIMIT_S)
         if self._process.stdout is not None and not self._reader.is_alive():
@@ -166,7 +168,8 @@ def start_device(
         child = subprocess.Popen(
             argv,
             env=environment,
-            stdin=subprocess.DEVNULL,
+            # Held open for as long as the owner lives: a killed owner takes its device along.
+            stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
