@@ -46,7 +46,7 @@ def load_identity(folder: Path) -> Identity:
     path = folder / "identity.json"
     try:
         if not path.exists():
-            _write(path, json.dumps({"id": secrets.token_hex(16)}) + "\n")
+            _write(path, json.dumps({"id": secrets.token_hex(16)}) + "\n", first_wins=True)
         known = json.loads(path.read_text(encoding="utf-8"))
         name = known.get("id", "") if isinstance(known, dict) else ""
     except OSError as cause:
@@ -68,15 +68,32 @@ def _read_epoch(path: Path) -> int:
     return int(text) if text.isdigit() else 0
 
 
-def _write(path: Path, text: str) -> None:
-    """Replace a small file at once, so that a power cut leaves the old or the new one."""
-    partial = path.with_name(path.name + ".new")
+def _write(path: Path, text: str, *, first_wins: bool = False) -> None:
+    """Replace a small file at once, so that a power cut leaves the old or the new one.
+
+    `first_wins` keeps a file that another server, started at the same moment, has just made.
+    """
+    partial = path.with_name(f"{path.name}.{os.getpid()}.new")
     try:
         fd = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
         with os.fdopen(fd, "w", encoding="utf-8") as file:
             file.write(text)
             file.flush()
             os.fsync(file.fileno())
-        os.replace(partial, path)
+        if first_wins and _linked(partial, path):
+            partial.unlink()
+        else:
+            os.replace(partial, path)
     except OSError as cause:
         raise StateError(f"cannot write {path}: {cause.strerror}") from cause
+
+
+def _linked(partial: Path, path: Path) -> bool:
+    """Give a file its name unless it is taken; False where the file system has no links."""
+    try:
+        path.hardlink_to(partial)
+    except FileExistsError:
+        return True
+    except OSError:
+        return False
+    return True

@@ -70,7 +70,8 @@ class Store:
                 info = entry.stat(follow_symlinks=False)
                 found.append((info.st_mtime, entry.name, info.st_size))
             elif entry.name.endswith(_PARTIAL):
-                os.unlink(entry.name, dir_fd=self._dir)
+                with contextlib.suppress(FileNotFoundError):
+                    os.unlink(entry.name, dir_fd=self._dir)
         for _, digest, nbytes in sorted(found):
             self._sizes[digest] = nbytes
             self._unchecked.add(digest)

@@ -20,6 +20,16 @@ def test_is_made_once_and_kept(tmp_path: Path) -> None:
     assert load_identity(open_state(tmp_path / "other")).id != first.id
 
 
+def test_of_two_that_start_at_once_the_first_names_both(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # As the second sees it: nothing there when it looked, the file of the first when it writes.
+    first = load_identity(tmp_path)
+    monkeypatch.setattr(Path, "exists", lambda path: False)
+    assert load_identity(tmp_path).id == first.id
+    assert os.listdir(tmp_path) == ["identity.json"]
+
+
 def test_the_highest_epoch_survives_a_restart(tmp_path: Path) -> None:
     identity = load_identity(tmp_path)
     identity.raise_epoch(7)

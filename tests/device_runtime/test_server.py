@@ -124,7 +124,7 @@ def test_a_device_without_a_tracker_ends_its_session_by_its_own_clock(
             assert await_end(fds, 6.0) > 1.0
         looper.join(20)
         assert device.poll() is None
-        session.cancel()
+        session.close()
 
 
 def test_a_token_of_another_lease_opens_nothing(fleet: Fleet, library: Path) -> None:
