@@ -142,13 +142,13 @@ def test_m6_caps_hold_whatever_is_asked(native: Place) -> None:
 
 def test_m7_the_numbers_follow_from_raw_samples(place: Place, farbench: Run) -> None:
     words = ("--on", f"name={place.arch}", "--entry", "add", "--shape", f"n={COUNT}")
-    counts = ("--number", 3, "--repeat", 25, "--min-repeat-ms", 0)
+    counts = ("--number", 3, "--repeat", 64, "--min-repeat-ms", 0)
     to = ("--tracker", place.yard.address, "--json")
     said = farbench("bench", place.library, *words, *counts, *to)
     assert said.status == 0, said.err
     (result,) = said.last["results"]
     seconds = [total_ns / k / 1e9 for total_ns, k, _ in result["samples"]]
-    assert len(seconds) == 25
+    assert len(seconds) == 64
     middle = statistics.median(seconds)
     assert result["median_s"] == pytest.approx(middle)
     assert result["mad_s"] == pytest.approx(statistics.median(abs(s - middle) for s in seconds))
@@ -158,9 +158,9 @@ def test_m7_the_numbers_follow_from_raw_samples(place: Place, farbench: Run) -> 
         interval = result[name]
         assert interval["low"] <= middle <= interval["high"]
         assert 0.95 <= interval["confidence"] < 1  # what the method gives, of whole samples
-        assert interval["method"]
+        assert interval["method"] in ("order", "batch", "bootstrap")
     assert set(result["outliers"]) == {"mild", "severe", "by_z"}
-    assert all(0 <= count <= 25 for count in result["outliers"].values())
+    assert all(0 <= count <= 64 for count in result["outliers"].values())
     # Every sample was told as it came, too.
     told = [json.loads(line) for line in said.out.splitlines()]
     streamed = [one["total_ns"] for one in told if one.get("event") == "sample"]
