@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import os
-import select
+import time
 from collections.abc import Callable
 
 import zmq
 
 from farbench_device_runtime.core import DeviceCore
 from farbench_device_runtime.registration import Registration
+from farbench_rpc.moment import Moment
 from farbench_rpc.server import Endpoint
 from farbench_rpc.transport.base import Pollable
 
 _IN_A_ROW = 64
 LONGEST_MS = 1000
-SHORT_S = 0.0002
-_FD_SETSIZE = 1024
+LOOK_S = 0.0002
 
 
 class Loop:
@@ -33,6 +33,8 @@ class Loop:
         self.endpoint = endpoint
         self.registration = registration
         self._wake = wake
+        self._moment = Moment(LOOK_S)
+        self._called_at = 0.0
         self._poller = zmq.Poller()
         self._clients = endpoint.pollables
         self._tracker: tuple[Pollable, ...] = ()
@@ -52,7 +54,7 @@ class Loop:
         if self._wake in ready:
             os.read(self._wake, 64)
         if worker is not None and worker in ready:
-            self.core.worker_spoke()
+            self._answered()
         if self._clients_wait(ready):
             self._serve_clients()
         if zygote in ready:
@@ -80,13 +82,19 @@ class Loop:
             self.core.peer_gone(peer)
 
     def _await_short_call(self) -> None:
-        """Give the worker a moment to answer: a short call then costs one wait less."""
-        worker = self.core.pollable()
-        # `select` alone waits for less than a millisecond, but takes only small descriptors.
-        if worker is None or worker >= _FD_SETSIZE:
-            return
-        if select.select((worker,), (), (), SHORT_S)[0]:
-            self.core.worker_spoke()
+        """Look for the worker's answer for a moment: a short call then costs no sleep here."""
+        self._called_at = time.perf_counter()
+        self._moment.brings(self._answered, LOOK_S)
+
+    def _answered(self) -> bool:
+        """Take in what the worker said; tell whether it owes no answer to a call any more."""
+        self.core.worker_spoke()
+        if self.core.worker_is_calling:
+            return False
+        if self._called_at:
+            self._moment.waited(time.perf_counter() - self._called_at)
+            self._called_at = 0.0
+        return True
 
     def _serve_tracker(self, registration: Registration, ready: dict[Pollable, int]) -> None:
         link = registration.link

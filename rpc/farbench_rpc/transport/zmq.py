@@ -17,6 +17,7 @@ import zmq
 from farbench_rpc import limits
 from farbench_rpc.address import Address
 from farbench_rpc.errors import ConnectError, RemoteTimeout
+from farbench_rpc.moment import Moment
 from farbench_rpc.transport.base import Bell, Buffer, Dial, Frames, Pollable
 from farbench_rpc.transport.resolve import resolve, why_refused
 from farbench_rpc.transport.sockets import (
@@ -24,12 +25,14 @@ from farbench_rpc.transport.sockets import (
     NOBLOCK,
     Monitor,
     SocketSettings,
+    has_input,
     make_socket,
     receive_rest,
     send_all,
 )
 
 _PROBE_S = 0.5
+LOOK_S = 0.0005
 
 
 class ZmqChannel:
@@ -43,6 +46,7 @@ class ZmqChannel:
         self._candidates = list(resolve(address, left_s))
         self._failed: list[str] = []
         self._bell = Bell()
+        self._moment = Moment(LOOK_S)
         self._error: ConnectError | None = None
         self._connected = self._open = self._abandoned = False
         try:
@@ -109,11 +113,18 @@ class ZmqChannel:
 
     def wait(self, timeout_s: float) -> None:
         """Return when something may be received, on `wake`, or after `timeout_s`."""
+        started = time.perf_counter()
+        if self._moment.brings(self._has_input, timeout_s):
+            return
         for item, _ in self._poller.poll(max(1, int(timeout_s * 1000))):
             if item is self._sock:
+                self._moment.waited(time.perf_counter() - started)
                 return
             if item == self._bell.fileno():
                 self._bell.clear()
+
+    def _has_input(self) -> bool:
+        return has_input(self._sock)
 
     def wake(self) -> None:
         """Make a `wait` of another thread return."""
