@@ -9,6 +9,7 @@ needs more says `pip install 'farbench[host]'`.
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING
 
 from farbench.extras import load
@@ -74,7 +75,10 @@ def __getattr__(name: str) -> object:
     try:
         module, attribute = _EXPORTS[name]
     except KeyError:
-        raise AttributeError(f"module 'farbench' has no attribute {name!r}") from None
+        # With `name` and `obj`, Python itself names what comes near.
+        raise AttributeError(
+            f"module 'farbench' has no attribute {name!r}", name=name, obj=sys.modules[__name__]
+        ) from None
     found = load(module)
     value: object = getattr(found, attribute) if attribute else found
     globals()[name] = value

@@ -14,6 +14,15 @@ from farbench_rpc.manifest import Entry, Manifest
 
 CALL_TIMEOUT_S = 60.0
 
+# Options of TVM's time_evaluator that are not ours.
+_INSTEAD = {
+    "f_preproc": 'cache="cold" flushes the caches before each call',
+    "limit_zero_time_iterations": "samples are made long enough for the timer by themselves",
+    "cooldown_interval_ms": "sleep between calls of the evaluator",
+    "repeats_to_cooldown": "sleep between calls of the evaluator",
+    "cache_flush_bytes": 'cache="cold" flushes the caches before each call',
+}
+
 OnSample = Callable[[Sample], None] | None
 
 
@@ -76,13 +85,28 @@ class LoadedModule(ABC):
         exact: bool = False,
         budget_s: float = 60.0,
         on_sample: OnSample = None,
+        **tvm: object,
     ) -> Evaluator:
-        """Prepare a timing of entry `name`; counts are checked here (`farbench.counts.Counts`)."""
+        """Prepare a timing of entry `name`; counts are checked here (`farbench.counts.Counts`).
+
+        Options that TVM has beside these are refused, with what does the same here.
+        """
+        if tvm:
+            raise _refused(next(iter(tvm)))
         counts = Counts(number, repeat, min_repeat_ms, cache, exact, budget_s)
         entry = self.entry(name)
         if device is not None and device != self.device:
             raise UsageError(f"the module runs on {self.device!r}, not on {device!r}")
         return Evaluator(self, entry, counts, on_sample)
+
+
+def _refused(option: str) -> UsageError:
+    """Say what to use instead of an option of TVM's time_evaluator."""
+    advice = _INSTEAD.get(option)
+    if advice is None:
+        known = "number, repeat, min_repeat_ms, cache, exact, budget_s, on_sample"
+        return UsageError(f"time_evaluator has no option {option!r}; it has {known}")
+    return UsageError(f"time_evaluator has no {option}: {advice}")
 
 
 class Function:

@@ -47,12 +47,19 @@ class Hop:
 
 
 class Examination:
-    """One device under examination; iterate over `hops()`."""
+    """One device under examination; iterate over `hops()`, and `begins` hears of each before."""
 
-    def __init__(self, tracker: Tracker, device: DeviceInfo, wait_s: float) -> None:
+    def __init__(
+        self,
+        tracker: Tracker,
+        device: DeviceInfo,
+        wait_s: float,
+        begins: Callable[[str], None] = lambda hop: None,
+    ) -> None:
         self._tracker = tracker
         self._device = device
         self._wait_s = wait_s
+        self._begins = begins
         self._stack = ExitStack()
         self._session: Session | None = None
         self._module: RemoteModule | None = None
@@ -73,6 +80,7 @@ class Examination:
         with self._stack:
             for name in HOPS:
                 began = time.perf_counter()
+                self._begins(name)
                 try:
                     walk[name]()
                 except Exception as error:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from farbench_rpc.messages import DeviceInfo, QueueEntry
+from farbench_tracker.explain import explain
+from farbench_tracker.requirement import parse, quote
 
 DEVICE_COLUMNS = ("NAME", "ARCH", "STATE", "HOLDER", "CORES", "MEMORY", "ADDRESS", "LABELS", "ID")
 QUEUE_COLUMNS = ("#", "USER", "REQUIREMENT", "PRIORITY", "WAITED", "REASON")
@@ -24,7 +26,7 @@ def device_row(device: DeviceInfo) -> tuple[str, ...]:
         str(device.facts.get("cores", "")),
         f"{gib:.1f} GiB" if gib else "",
         device.addresses[0] if device.addresses else "",
-        ",".join(f"{key}={value}" for key, value in sorted(device.labels.items())),
+        ",".join(f"{quote(key)}={quote(value)}" for key, value in sorted(device.labels.items())),
         device.id,
     )
 
@@ -76,7 +78,7 @@ def aligned(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Align columns with spaces: numbers to the right, text to the left."""
     grid = [list(columns), *[[printable(cell) for cell in row] for row in rows]]
     widths = [max(len(row[i]) for row in grid) for i in range(len(columns))]
-    right = [bool(rows) and all(is_numeric(row[i]) for row in rows) for i in range(len(columns))]
+    right = [is_numeric_column([row[i] for row in grid[1:]]) for i in range(len(columns))]
     lines = []
     for row in grid:
         cells = [
@@ -87,11 +89,21 @@ def aligned(columns: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     return lines
 
 
+def why_none(address: object, requirement: str, devices: Sequence[DeviceInfo]) -> str:
+    """Say on one line why no device of a tracker matches, and what comes nearest."""
+    return f"tracker {address}: {explain(parse(requirement), devices).text}"
+
+
 def printable(text: str) -> str:
     """Show what others wrote without obeying it: control characters as their escapes."""
     if text.isprintable():
         return text
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def is_numeric_column(cells: Sequence[str]) -> bool:
+    """Tell whether a column belongs to the right: numbers, and words in capitals in their place."""
+    return any(map(is_numeric, cells)) and all(is_numeric(c) or c.isupper() for c in cells)
 
 
 def is_numeric(cell: str) -> bool:

@@ -77,6 +77,13 @@ class NDArray(ABC):
         """Copy the elements into a new numpy array (the older name of `numpy`)."""
         return self.numpy()
 
+    def __array__(self, dtype: npt.DTypeLike | None = None, copy: bool | None = None) -> Numpy:
+        """Copy the elements where numpy wants an array, as in `np.testing.assert_allclose`."""
+        if copy is False:
+            raise ValueError("the elements of an NDArray are always copied")
+        values = self.numpy()
+        return values if dtype is None else values.astype(dtype)
+
     def copyfrom(self, source: Source) -> NDArray:
         """Store another array's elements here; shape and dtype must be equal."""
         values = source.numpy() if isinstance(source, NDArray) else _values(source)

@@ -89,7 +89,8 @@ def _located(error: BaseException, path: Path) -> ProgramError:
     line = getattr(error, "lineno", None) if isinstance(error, SyntaxError) else None
     where = line if line is not None else (lines[-1] if lines else None)
     place = f"{path}:{where}" if where is not None else str(path)
-    return ProgramError(f"{place}: {type(error).__name__}: {error}")
+    said = error.msg if isinstance(error, SyntaxError) else error  # its text repeats the place
+    return ProgramError(f"{place}: {type(error).__name__}: {said}")
 
 
 def _checked(spec: str, made: object) -> tuple[Any, Sequence[Any]]:

@@ -187,13 +187,19 @@ class TimingResult:
         flags = f"; {', '.join(self.flags)}" if self.flags else ""
         return (
             f"{self.entry} on {self.device}: median {seconds(self.median)} a call "
-            f"[{seconds(low)}, {seconds(high)}], {len(self.samples)} samples of {self.k} calls, "
+            f"[{seconds(low)}, {seconds(high)}], {count(len(self.samples), 'sample')} of "
+            f"{count(self.k, 'call')}, "
             f"{self.cache}{flags}"
         )
 
 
 def _interval(of: stats.Interval) -> dict[str, object]:
     return {"low": of.low, "high": of.high, "confidence": of.confidence, "method": of.method}
+
+
+def count(number: int, what: str) -> str:
+    """Write a number of things, such as "1 call" or "2 calls"."""
+    return f"{number} {what}" if number == 1 else f"{number} {what}s"
 
 
 def seconds(value: float) -> str:

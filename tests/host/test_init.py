@@ -59,3 +59,14 @@ def test_every_public_name_is_there() -> None:
     assert set(fb.__all__) <= set(dir(fb))
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         fb.nothing  # noqa: B018
+
+
+def test_c2_a_board_may_type_farbench_device() -> None:
+    done = python("from farbench.cli.main import main\nsys.exit(main(['device', '--version']))")
+    assert (done.returncode, done.stdout) == (0, f"farbench-device {fb.__version__}\n")
+
+
+def test_python_m_farbench_is_the_command() -> None:
+    command = [sys.executable, "-m", "farbench", "--version"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, f"farbench, version {fb.__version__}\n")

@@ -146,3 +146,14 @@ def test_a_limit_of_a_call_that_is_none_is_refused(module: fb.Module, timeout_s:
         module["nothing"](timeout_s=timeout_s)  # type: ignore[arg-type]
     with pytest.raises(errors.UsageError, match="timeout_s"):
         module(timeout_s=timeout_s)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("option", "says"), [("f_preproc", 'cache="cold"'), ("nubmer", "it has number, repeat")]
+)
+def test_options_that_are_not_ours_are_refused_with_what_there_is(
+    module: fb.Module, option: str, says: str
+) -> None:
+    evaluator: Callable[..., object] = module.time_evaluator
+    with pytest.raises(errors.UsageError, match=f"time_evaluator has no .*{option}.*{says}"):
+        evaluator(module.entry_name, **{option: 1})

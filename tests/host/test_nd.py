@@ -112,3 +112,11 @@ def test_what_is_no_array_is_refused(source: object) -> None:
 def test_a_fill_of_no_numbers_is_refused(given: dict[str, object]) -> None:
     with pytest.raises(UsageError):
         nd.random(4, **given)  # type: ignore[arg-type]
+
+
+def test_numpy_takes_the_elements() -> None:
+    made = nd.array(np.arange(3, dtype=np.int16))
+    assert isinstance(made, nd.HostArray)
+    np.testing.assert_array_equal(made, [0, 1, 2])
+    assert np.asarray(made, dtype=np.float64).dtype == np.float64
+    assert np.asarray(made) is not made.data

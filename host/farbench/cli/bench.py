@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -11,6 +12,7 @@ from farbench.cli import options
 from farbench.cli.output import Output, Task
 from farbench.counts import CACHES, Counts
 from farbench.errors import HostError, RpcError
+from farbench.listing import printable, why_none
 from farbench.result import Sample, TimingResult, seconds
 from farbench.tracker import Tracker, connect_tracker
 
@@ -34,7 +36,7 @@ COLUMNS = (
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0, 2**63 - 1))
 @click.option("--shape", multiple=True, metavar="NAME=N", help="Size of a symbol; repeatable.")
 @click.option("--priority", default=1, show_default=True, help="The higher number goes first.")
-@options.wait_options
+@options.wait_options()
 @options.tracker_option
 @options.json_option
 def command(
@@ -58,8 +60,19 @@ def command(
 ) -> int:
     """Time FILE.so on a device that matches, with inputs filled there from --seed.
 
-    Waiting for the device, moving arrays and running are shown apart. A device that fails is a
-    row with the reason, and the exit status is 1.
+    Waiting for the device, moving arrays and running are shown apart. With --each, a device that
+    fails is named with the reason, and the exit status is 1.
+
+    \b
+    K is the number of calls in a sample. FLAGS say what to mind:
+      busy            other programs ran on the device
+      emulated        an emulator ran the code: times mean nothing
+      preempted       the system often took the core away
+      same_layout     all samples are of one process; another may differ
+      shared_machine  another device server timed there at the same time
+      short_samples   samples are short for the timer
+      throttled       the clock of the cores fell meanwhile
+      truncated       --budget ended before all samples were taken
     """
     counts = Counts(number, repeat, min_repeat_ms, cache, exact, budget_s)
     planned = plan(library, Sizes.parse(shape), counts, seed, entry)
@@ -67,8 +80,25 @@ def command(
     wait_for_s = options.waiting(settings, wait_s, no_wait)
     with connect_tracker(settings=settings) as connection:
         bench = _Bench(Output(as_json), connection, planned, wait_for_s, priority)
-        wanted = ",".join(term for term in (planned.requirement, requirement) if term)
-        return bench.run(bench.every(wanted) if each else [wanted], strict=not each)
+        wanted = requirement
+        if planned.requirement not in requirement.split(","):
+            wanted = ",".join(term for term in (planned.requirement, requirement) if term)
+        return bench.each(wanted) if each else bench.one(wanted)
+
+
+@dataclass(frozen=True)
+class _Outcome:
+    """What became of one device: a result, or why there is none."""
+
+    device: str
+    result: TimingResult | None
+    failure: str = ""
+
+    def data(self) -> dict[str, object]:
+        """Give plain data for JSON."""
+        if self.result is None:
+            return {"device": self.device, "failure": self.failure}
+        return self.result.as_dict()
 
 
 class _Bench:
@@ -83,37 +113,46 @@ class _Bench:
         self._wait_s = wait_s
         self._priority = priority
 
-    def every(self, wanted: str) -> list[str]:
-        """Name each matching device by its id."""
-        found = [device for device in self._tracker.devices(wanted) if device.state != "lost"]
+    def one(self, wanted: str) -> int:
+        """Time on one device; a failure is raised."""
+        return self._show([_Outcome("", self._time(wanted, wanted))])
+
+    def each(self, wanted: str) -> int:
+        """Time on every matching device that is there; gives 1 if one failed."""
+        found = self._tracker.devices(wanted)
         if not found:
-            raise HostError(f"no device matches {wanted!r}; see `farbench devices`")
-        return [f"id={device.id}" for device in found]
-
-    def run(self, requirements: list[str], strict: bool) -> int:
-        """Time on each; gives 1 if one failed. `strict` raises the first failure instead."""
-        rows: list[tuple[str, TimingResult | None, str]] = []
-        for requirement in requirements:
+            devices = self._tracker.devices()
+            raise HostError(why_none(self._tracker.address, wanted, devices))
+        there = [device for device in found if device.state != "lost"]
+        if not there:
+            raise HostError(f"every device that matches {wanted} is lost; see `farbench devices`")
+        outcomes = []
+        for device in there:
             try:
-                result = self._time(requirement)
+                result = self._time(f"id={device.id}", device.name)
             except (RpcError, HostError) as error:
-                if strict:
-                    raise
-                rows.append((requirement, None, str(error)))
-                self._out.event("failed", requirement=requirement, error=str(error))
+                outcomes.append(_Outcome(device.name, None, str(error)))
+                self._out.event("failed", device=device.name, id=device.id, error=str(error))
                 continue
-            rows.append((result.device, result, ""))
-            self._out.event("result", **result.as_dict())
-        self._out.result({"results": [_data(*row) for row in rows]})
-        self._out.table(COLUMNS, [_cells(*row) for row in rows])
-        return 1 if any(result is None for _, result, _ in rows) else 0
+            outcomes.append(_Outcome(device.name, result))
+        return self._show(outcomes)
 
-    def _time(self, requirement: str) -> TimingResult:
-        with self._out.task(f"waiting for {requirement}") as task:
+    def _show(self, outcomes: list[_Outcome]) -> int:
+        self._out.result({"results": [outcome.data() for outcome in outcomes]})
+        timed = [outcome.result for outcome in outcomes if outcome.result is not None]
+        if timed:
+            self._out.table(COLUMNS, [_cells(result) for result in timed])
+        failed = [outcome for outcome in outcomes if outcome.result is None]
+        for outcome in failed:
+            self._out.line(printable(f"{outcome.device} failed: {outcome.failure}"))
+        return 1 if failed else 0
+
+    def _time(self, requirement: str, called: str) -> TimingResult:
+        with self._out.task(f"waiting for {called}") as task:
 
             def queued(position: int, reason: str) -> None:
                 self._out.event("queued", position=position, reason=reason)
-                task.say(f"waiting for {requirement}: {reason} ({position} ahead)")
+                task.say(f"waiting for {called}: {reason} ({position} ahead)")
 
             with self._tracker.request(
                 requirement,
@@ -123,7 +162,10 @@ class _Bench:
             ) as session:
                 task.begin(f"timing {self._plan.entry.name} on {session.name}")
                 self._out.event("granted", device=session.name, queued_s=session.queued_s)
-                return time_on(session, self._plan, _Follow(self._out, task, session.name))
+                follow = _Follow(self._out, task, session.name)
+                result = time_on(session, self._plan, follow)
+        self._out.event("result", **result.as_dict())
+        return result
 
 
 class _Follow:
@@ -142,12 +184,10 @@ class _Follow:
         self._task.step(f"{self._count} samples, last {seconds(sample.seconds)} a call")
 
 
-def _cells(device: str, result: TimingResult | None, failure: str) -> tuple[str, ...]:
-    if result is None:
-        return (device, failure, *([""] * (len(COLUMNS) - 2)))
+def _cells(result: TimingResult) -> tuple[str, ...]:
     interval = result.interval
     return (
-        device,
+        result.device,
         result.entry,
         seconds(result.median),
         f"{seconds(interval.low)} - {seconds(interval.high)}",
@@ -160,9 +200,3 @@ def _cells(device: str, result: TimingResult | None, failure: str) -> tuple[str,
         seconds(result.spent.queued_s),
         ",".join(result.flags),
     )
-
-
-def _data(device: str, result: TimingResult | None, failure: str) -> dict[str, object]:
-    if result is None:
-        return {"device": device, "failure": failure}
-    return result.as_dict()

@@ -6,7 +6,7 @@ import click
 
 from farbench.cli import options
 from farbench.cli.output import Output
-from farbench.listing import DEVICE_COLUMNS, device_data, device_row
+from farbench.listing import DEVICE_COLUMNS, device_data, device_row, why_none
 from farbench.tracker import connect_tracker
 
 
@@ -23,5 +23,4 @@ def command(requirement: str, tracker: str | None, as_json: bool) -> None:
         if found:
             out.table(DEVICE_COLUMNS, [device_row(device) for device in found])
         else:
-            which = f" that match {requirement!r}" if requirement else ""
-            out.line(f"no devices{which} at {connection.address}; start one with `farbench device`")
+            out.line(why_none(connection.address, requirement, connection.devices()))

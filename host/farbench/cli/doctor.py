@@ -7,6 +7,7 @@ import click
 from farbench.cli import options
 from farbench.cli.output import Output
 from farbench.doctoring import HOPS, Examination, Hop
+from farbench.listing import why_none
 from farbench.tracker import connect_tracker
 from farbench_rpc.messages import DeviceInfo
 
@@ -16,7 +17,7 @@ WAIT_S = 10.0
 
 @click.command("doctor")
 @click.argument("requirement", default="")
-@options.wait_options
+@options.wait_options(default_s=WAIT_S)
 @options.tracker_option
 @options.json_option
 def command(
@@ -36,15 +37,15 @@ def command(
         for device in found:
             with out.task(f"examining {device.name}") as task:
                 hops: list[Hop] = []
-                for hop in Examination(connection, device, wait_for_s).hops():
-                    task.step(hop.name)
+                for hop in Examination(connection, device, wait_for_s, task.step).hops():
                     out.event("hop", device=device.name, **vars(hop))
                     hops.append(hop)
             examined.append((device, hops))
         out.result({"devices": [_data(device, hops) for device, hops in examined]})
-        out.table(COLUMNS, [_cells(device, hops) for device, hops in examined])
-        if not found:
-            out.note(f"no device at {connection.address}; start one with `farbench device`")
+        if found:
+            out.table(COLUMNS, [_cells(device, hops) for device, hops in examined])
+        else:
+            out.note(why_none(connection.address, requirement, connection.devices()))
     return 0 if found and all(_healthy(hops) for _, hops in examined) else 1
 
 

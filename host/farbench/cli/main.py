@@ -73,6 +73,8 @@ def _run(arguments: list[str]) -> int:
     try:
         click = load("click")
     except MissingExtra as error:
+        if arguments[:1] == ["device"]:
+            return _device(arguments[1:])
         _tell(error, as_json=False)
         return FAILED
     from farbench.cli.group import farbench
@@ -91,6 +93,16 @@ def _run(arguments: list[str]) -> int:
         _say(f"{error.format_message()}{where}", type(error).__name__, "--json" in arguments)
         return int(error.exit_code)
     return status if isinstance(status, int) else 0
+
+
+def _device(arguments: list[str]) -> int:
+    """Run the device server where there is only what a board has."""
+    from farbench_device_runtime.cli import main as device_main
+
+    try:
+        return device_main(arguments)
+    except SystemExit as done:
+        return done.code if isinstance(done.code, int) else FAILED
 
 
 def _status(error: Exception) -> int:

@@ -31,17 +31,18 @@ def tracker_option(function: Function) -> Function:
     return option(function)
 
 
-def wait_options(function: Function) -> Function:
-    """Add --wait and --no-wait."""
+def wait_options(default_s: float | None = None) -> Callable[[Function], Function]:
+    """Add --wait and --no-wait; without a default the settings have one."""
+    default = "wait_s of config.toml, then 60" if default_s is None else f"{default_s:.0f}"
     wait = click.option(
         "--wait",
         "wait_s",
         type=click.FloatRange(min=0, max=86_400),
         metavar="SECONDS",
-        help="How long to wait for a device to come free (default 60).",
+        help=f"How long to wait for a device to come free; default: {default}.",
     )
     no_wait = click.option("--no-wait", is_flag=True, help="Fail at once when none is free.")
-    return wait(no_wait(function))
+    return lambda function: wait(no_wait(function))
 
 
 def settings_from(tracker: str | None = None, wait_s: float | None = None) -> Settings:

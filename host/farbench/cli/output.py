@@ -10,10 +10,11 @@ from contextlib import contextmanager
 from typing import TextIO
 
 from farbench.extras import load
-from farbench.listing import aligned, is_numeric, printable
+from farbench.listing import aligned, is_numeric_column, printable
 
 Show = Callable[[str], None]
 
+_WIDEST = 10_000  # of any table, in characters
 QUIET_S = 0.5  # plain progress lines of one task come no closer together than this
 
 
@@ -86,11 +87,17 @@ class Output:
     def _boxed(self, columns: Sequence[str], rows: Sequence[Sequence[str]]) -> None:
         table = load("rich.table").Table()
         for index, column in enumerate(columns):
-            numeric = bool(rows) and all(is_numeric(row[index]) for row in rows)
+            numeric = is_numeric_column([row[index] for row in rows])
             table.add_column(column, justify="right" if numeric else "left", overflow="fold")
         for row in rows:
             table.add_row(*(load("rich.text").Text(cell) for cell in row))
-        load("rich.console").Console(file=self._stdout).print(table)
+        console = load("rich.console").Console(file=self._stdout)
+        whole = console.measure(table, options=console.options.update(width=_WIDEST)).maximum
+        if whole > console.width:
+            # Without its lines a table is a quarter narrower, and fewer words are cut.
+            table.box = load("rich.box").SIMPLE_HEAD
+            table.show_edge, table.pad_edge, table.padding = False, False, (0, 1, 0, 0)
+        console.print(table)
 
 
 class Task:

@@ -23,7 +23,12 @@ def play(plan: DemoPlan, out: Output, report_path: Path) -> int:
     with out.task("demo") as task, Show(plan) as show:
         task.begin("starting a tracker and devices")
         skipped = []
-        for event in show.play(task.say):
+
+        def prepares(text: str) -> None:
+            out.event("progress", text=text)
+            task.say(text)
+
+        for event in show.play(prepares):
             _tell(out, task, event)
             if event.kind == "skipped":
                 skipped.append(f"{event.device}: {event.text}")
@@ -53,7 +58,7 @@ def _tell(out: Output, task: Task, event: Event) -> None:
     elif event.kind == "device":
         out.event("device", device=event.device, arch=event.text)
         task.say(f"{event.device} ({event.text}) is ready")
-        task.begin("timing")
+        task.begin("compiling and timing")
     elif event.kind == "built":
         out.event("built", device=event.device, workload=event.workload, seconds=event.seconds)
         task.step(f"{event.workload} for {event.device} built in {seconds(event.seconds)}")

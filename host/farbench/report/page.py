@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import farbench as fb
 from farbench.extras import load
 from farbench.report import plots
 from farbench.report.rows import COLUMNS, Row
@@ -70,9 +69,8 @@ def render(report: Report) -> str:
     template = environment.get_template(TEMPLATE)
     text: str = template.render(
         report=report,
-        columns=[column.capitalize() for column in COLUMNS],
+        columns=["GFLOP/s" if c == "GFLOP/S" else c.capitalize() for c in COLUMNS],
         sections=sections,
-        version=fb.__version__,
         seconds=seconds,
     )
     return text

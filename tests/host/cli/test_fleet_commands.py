@@ -37,7 +37,7 @@ def test_devices_are_listed(run: Run, shared_fleet: Callable[[str], str]) -> Non
     said = run("devices", "--tracker", address)
     assert "native" in said.out
     assert "x86_64" in said.out
-    assert "no devices that match" in run("devices", "name=x", "--tracker", address).out
+    assert "nothing matches name=x" in run("devices", "name=x", "--tracker", address).out
 
 
 def test_the_tracker_is_taken_from_environment_and_file(
@@ -149,3 +149,34 @@ def test_ctrl_c_during_bench_frees_the_lease_and_exits_130(fleet: Fleet, library
         assert bench.wait(20) == 130
     with fb.connect_tracker(fleet.address) as tracker, tracker.request("name=one", timeout=5):
         assert tracker.queue() == []
+
+
+def test_s11_doctor_without_a_match_says_what_there_is(
+    run: Run, shared_fleet: Callable[[str], str]
+) -> None:
+    said = run("doctor", "name=natve", "--tracker", shared_fleet("native"))
+    assert said.status == 1
+    assert said.out == ""
+    assert "nothing matches name=natve" in said.err
+    assert "there is native" in said.err
+
+
+def test_bench_each_names_the_device_that_fails(run: Run, fleet: Fleet, library: Path) -> None:
+    fleet.start(name="one", labels={"place": "shelf 2"})
+    words = ("bench", library, "--each", "--shape", "n=64", "--no-wait", "--tracker", fleet.address)
+    with fb.connect_tracker(fleet.address) as tracker, tracker.request("name=one"):
+        said = run(*words)
+        assert said.status == 1
+        assert said.out.startswith("one failed: no device came free")
+        said = run(*words, "--json")
+    assert said.status == 1
+    assert [result["device"] for result in said.last["results"]] == ["one"]
+    assert 'place="shelf 2"' in run("devices", "--tracker", fleet.address).out
+
+
+def test_bench_asks_for_each_term_once(
+    run: Run, shared_fleet: Callable[[str], str], library: Path
+) -> None:
+    words = ("bench", library, "--shape", "n=4", "--tracker", shared_fleet("native"))
+    said = run(*words, "--on", "arch=x86_64,board=pi4", "--no-wait")
+    assert "nothing matches arch=x86_64,board=pi4 among" in said.err

@@ -80,3 +80,21 @@ def test_steps_that_come_too_fast_are_left_out(monkeypatch: pytest.MonkeyPatch) 
     task.step("b")
     task.step("c")
     assert said == ["work", "work: b"]
+
+
+def test_words_in_capitals_stand_among_numbers() -> None:
+    lines = aligned(("HOP",), [("FAILS",), ("3 ms",), ("-",)])
+    assert lines == ["  HOP", "FAILS", " 3 ms", "    -"]
+
+
+@pytest.mark.parametrize(("columns", "lined"), [(80, True), (30, False)])
+def test_a_table_too_wide_for_the_terminal_loses_its_lines(
+    monkeypatch: pytest.MonkeyPatch, columns: int, lined: bool
+) -> None:
+    monkeypatch.setenv("COLUMNS", str(columns))
+    output, out, _ = make(terminal=True)
+    output.table(("DEVICE", "WORKLOAD"), [("emulated-armv7", "matmul_128")])
+    text = out.getvalue()
+    assert ("┃" in text) is lined
+    assert "emulated-armv7" in text
+    assert "matmul_128" in text

@@ -67,3 +67,10 @@ def test_rows_give_cells_and_plain_data() -> None:
     assert wrong.as_dict()["failure"] == "wrong: by 2"
     assert failed.as_dict()["median_s"] is None
     assert failed.cells()[-1].startswith("not built")
+
+
+def test_it_is_made_for_the_dark_and_for_small_screens() -> None:
+    text = render(REPORT)
+    assert "prefers-color-scheme: dark" in text
+    assert "max-width: 40rem" in text
+    assert ">GFLOP/s</th>" in text
