@@ -44,6 +44,8 @@ def build(
             raise LoweringError("build: give the arguments of the schedule, as in [A, B, C]")
         chosen = Target.parse(target)  # a wrong target is told before any work
         return build_functions([lower(sch, args, name)], chosen)
+    if not all(isinstance(fn, LoopFunction) for fn in sch):
+        raise LoweringError("build: give a schedule first, then its arguments as in [A, B, C]")
     return build_functions(sch, target)
 
 

@@ -21,6 +21,8 @@ from farbench_rpc.address import Address, parse_address
 from farbench_rpc.errors import AddressError
 
 TRACKER_PORT = 9190
+# What requirements take from the device itself, whatever a label says.
+_OWN_WORDS = frozenset(("id", "name", "arch"))
 _SIZES = ("memory_limit", "upload_limit", "store_limit", "free_floor", "file_limit")
 _TIMES = ("load_timeout_s", "term_grace_s", "lock_wait_s")
 
@@ -152,6 +154,8 @@ def _labels(flags: Sequence[str], table: Mapping[str, Any]) -> dict[str, str]:
     for key, value in labels.items():
         if not key or not key.isprintable() or not value.isprintable():
             raise UsageError(f"--label {key!r}: keys and values are printable, keys not empty")
+        if key in _OWN_WORDS:
+            raise UsageError(f"--label {key!r}: the device says that itself; choose another key")
     return labels
 
 
@@ -168,7 +172,9 @@ def _file(path: str | None, environment: Mapping[str, str]) -> dict[str, Any]:
         raise UsageError(f"--config {path} needs Python 3.11; use flags instead") from None
     try:
         table = tomllib.loads(where.read_text(encoding="utf-8")).get("device", {})
-    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as cause:
+    except OSError as cause:
+        raise UsageError(f"cannot read {where}: {cause.strerror}") from cause
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as cause:
         raise UsageError(f"cannot read {where}: {cause}") from cause
     known = {"tracker", "name", "labels", "cores", "emulated", "state", "listen", "insecure"}
     unknown = sorted(set(table) - known - set(_SIZES) - set(_TIMES))

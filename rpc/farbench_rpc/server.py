@@ -114,7 +114,8 @@ class Endpoint:
         chosen = settings or EndpointSettings()
         listener = ZmqListener.bind(address, insecure=chosen.insecure, settings=chosen.socket)
         if chosen.insecure and not address.is_loopback:
-            _log.warning("%s listens without keys: whoever reaches %s may use it", role, address)
+            bound = listener.address or address  # with the port that was chosen
+            _log.warning("%s listens without keys: whoever reaches %s may use it", role, bound)
         return cls(listener, role, welcome=welcome, settings=chosen)
 
     @property

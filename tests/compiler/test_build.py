@@ -112,3 +112,10 @@ def test_lowered_text() -> None:
         "  for i in serial(0, n):",
         "    C[i] = A[i] + B[i]",
     ]
+
+
+def test_a_schedule_that_is_none_is_refused() -> None:
+    a = te.placeholder((4,), name="A")
+    b = te.compute((4,), lambda i: a[i], name="B")
+    with pytest.raises(LoweringError, match="give a schedule first"):
+        build([a, b], te.create_schedule(b.op))  # type: ignore[arg-type]

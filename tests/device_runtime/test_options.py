@@ -55,6 +55,7 @@ def test_listens_beyond_loopback_only_when_told_to() -> None:
         (["--tracker", "a:b:c"], "--tracker"),
         (["--tracker", "x:1", "--label", "novalue"], "KEY=VALUE"),
         (["--tracker", "x:1", "--label", "=v"], "--label"),
+        (["--tracker", "x:1", "--label", "arch=arm64"], "the device says that itself"),
         (["--tracker", "x:1", "--cores", "0-x"], "--cores"),
         (["--tracker", "x:1", "--cores", "4095"], "core 4095 cannot be used"),
         (["--tracker", "x:1", "--memory-limit", "lots"], "--memory-limit"),

@@ -121,6 +121,8 @@ def test_a_label_overrides_a_fact() -> None:
     [
         (",", 1, "expected a key"),
         ("a,", 3, "drop the comma"),
+        ("a>=", 4, "write it"),
+        ("a=,b", 3, "write it"),
         ("a,,b", 3, "drop the comma"),
         ("a=", 3, "expected a value after ="),
         ("a=b c", 5, "comma between terms"),

@@ -274,9 +274,16 @@ class _Reader:
         while not self._ended() and not _ends_word(self.text[self.at]):
             self.at += 1
         if start == self.at:
-            advice = "drop the comma" if self._ended() or self.text[self.at] == "," else "quote it"
-            raise self._error(f"expected {what}, found {self._here()}", advice)
+            raise self._error(f"expected {what}, found {self._here()}", self._advice())
         return self.text[start : self.at]
+
+    def _advice(self) -> str:
+        """Say what to try where a word is missing."""
+        if not self._ended() and self.text[self.at] != ",":
+            return "quote it"
+        before = self.text[: self.at].rstrip()
+        missing = bool(before) and not before.endswith(",")
+        return "write it, or drop the term" if missing else "drop the comma"
 
     def _quoted(self) -> str:
         start = self.at

@@ -61,7 +61,11 @@ class Target:
     @staticmethod
     def parse(text: str | Target) -> Target:
         """Read a target string or preset; TargetError lists near matches for what is unknown."""
-        return text if isinstance(text, Target) else _parse(text)
+        if isinstance(text, Target):
+            return text
+        if not isinstance(text, str):
+            raise TargetError(f"a target is text such as native or pi4, not {text!r}")
+        return _parse(text)
 
     @property
     def pointer_bits(self) -> int:

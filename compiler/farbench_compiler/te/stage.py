@@ -77,7 +77,7 @@ class Stage:
         """Split a loop into outer and inner: `factor` steps inside, or `nparts` outside."""
         at = self._leaf("split", parent)
         if (factor is None) == (nparts is None):
-            raise self._error("split", parent, "give factor or nparts, and not both")
+            raise self._error("split", parent, "needs factor or nparts, and not both")
         size = as_index(factor if factor is not None else nparts)  # type: ignore[arg-type]
         if isinstance(size, IntImm) and size.value < 1:
             raise self._error("split", parent, f"cannot have {size.value} steps; give at least 1")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from farbench_compiler.target import ARCHES, Target, TargetError, preset_texts, presets
@@ -131,3 +133,9 @@ def test_the_cpu_of_this_machine_is_not_that_of_another() -> None:
     other = "riscv64" if here != "riscv64" else "x86_64"
     with pytest.raises(TargetError, match="-mcpu=native is"):
         Target.parse(f"llvm -mtriple={other}-linux-gnu -mcpu=native")
+
+
+@pytest.mark.parametrize("target", [None, 5])
+def test_what_is_no_text_is_refused(target: Any) -> None:
+    with pytest.raises(TargetError, match="a target is text such as native or pi4, not"):
+        Target.parse(target)

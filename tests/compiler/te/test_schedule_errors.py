@@ -106,7 +106,7 @@ ILLEGAL: dict[str, tuple[Callable[[Case], object], str]] = {
     "fused": (_fused, "vectorize: axis j of stage C was fused into i.j.fused; use that"),
     "factor and nparts": (
         lambda c: c.sch[c.c].split(c.i, factor=2, nparts=2),
-        "split: axis i of stage C give factor or nparts",
+        "split: axis i of stage C needs factor or nparts",
     ),
     "factor 0": (lambda c: c.sch[c.c].split(c.i, factor=0), "cannot have 0 steps"),
     "fuse apart": (
