@@ -16,6 +16,7 @@ help:  ## show the targets
 # Installed anew only when the pins or the metadata change, so that a ready machine needs no network.
 $(READY): pyproject.toml constraints.txt scripts/make_env
 	@scripts/make_env $(ENV) "$(PYTHON)"
+	@echo "make: installing packages into $(ENV) (once; about two minutes)"
 	@$(ENV)/bin/python -m pip install --quiet --constraint constraints.txt hatchling
 	@$(ENV)/bin/python -m pip install --quiet --constraint constraints.txt --no-build-isolation --editable '.[host,dev]'
 	@touch $@

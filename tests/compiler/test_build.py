@@ -118,4 +118,4 @@ def test_a_schedule_that_is_none_is_refused() -> None:
     a = te.placeholder((4,), name="A")
     b = te.compute((4,), lambda i: a[i], name="B")
     with pytest.raises(LoweringError, match="give a schedule first"):
-        build([a, b], te.create_schedule(b.op))  # type: ignore[arg-type]
+        build([a, b], te.create_schedule(b.op))  # type: ignore[arg-type, list-item]
