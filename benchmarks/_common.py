@@ -171,13 +171,18 @@ def timed(function: Callable[[], object], count: int) -> list[float]:
 
 
 def in_turns(
-    measures: Mapping[str, Callable[[], Sequence[float]]], rounds: int
+    measures: Mapping[str, Callable[[], Sequence[float]]], rounds: int, settle_s: float = 0.0
 ) -> dict[str, list[float]]:
-    """Run each measure once a round, in turns and turned round every other time; join samples."""
+    """Run each measure once a round, in turns and turned round every other time; join samples.
+
+    Between two of them lies a moment in which what the first set going comes to rest: a worker that
+    ends, the next one being made, files on their way to a disk.
+    """
     joined: dict[str, list[float]] = {name: [] for name in measures}
     names = list(measures)
     for index in range(rounds):
         for name in names if index % 2 == 0 else reversed(names):
+            time.sleep(settle_s)
             joined[name] += measures[name]()
     return joined
 

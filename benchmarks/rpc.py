@@ -38,6 +38,7 @@ from farbench_tracker.service import TrackerServer
 
 BIG = 64 * MIB
 ROUNDS = 7
+SETTLE_S = 0.4
 # Measure -> samples a round: enough for a median where one is short, few where one is a second.
 SAMPLES = {"lease": 6, "call": 300, "raw": 300, "put": 3, "get": 3, "upload": 2, "deploy": 5}
 TVM_SAMPLES = {"lease": 3, "call": 300, "put": 1, "get": 1, "upload": 1, "deploy": 5}
@@ -189,7 +190,7 @@ def measure(rounds: int) -> dict[str, list[float]]:
         else:
             for name, count in TVM_SAMPLES.items():
                 every[f"tvm_{name}"] = _ask(rival, name, count)
-        return in_turns(every, rounds)
+        return in_turns(every, rounds, SETTLE_S)
 
 
 def _ask(rival: Peer, name: str, count: int) -> Callable[[], list[float]]:

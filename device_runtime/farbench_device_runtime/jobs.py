@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import enum
 import math
-from collections import deque
 from collections.abc import Sequence
 from dataclasses import asdict
 from typing import Any, Protocol
@@ -225,10 +224,8 @@ class GetJob(Job):
         super().__init__(incoming, (), f"get of array {self.array}")
         self.end = self.offset + nbytes
         self.chunk_bytes = chunk_bytes
-        self.window_bytes = credit * chunk_bytes
         self.credit = credit
         self.asked = False
-        self.lent: deque[int] = deque()
         self.flying: list[tuple[int, int, int]] = []
 
     @property
@@ -260,35 +257,24 @@ class GetJob(Job):
     def finish(self, bench: Bench, values: Sequence[Any]) -> None:
         """Send the oldest slot on; after the last one, say that it is all."""
         offset, nbytes, slot = self.flying.pop(0)
-        data = bench.window.slot(slot, nbytes)
-        # A frame that more than a window follows is sent as it lies: the credit that the later
-        # ones need says that it arrived. Of the last ones nobody says so, and they are copied.
-        if self.end - offset - nbytes > self.window_bytes:
-            self.lent.append(slot)
+        data = bench.window.lend(slot, nbytes)
+        if nbytes:
             bench.event(self.incoming, GetChunk(offset), [data])
-        else:
-            if nbytes:
-                bench.event(self.incoming, GetChunk(offset), [bytes(data)])
-            bench.window.give(slot)
         if self.offset == self.end and not self.flying:
             bench.reply(self.incoming, Ok())
 
-    def grant(self, bench: Bench, frames: int) -> None:
-        """Take credit for more frames: as many of the oldest have arrived."""
+    def grant(self, frames: int) -> None:
+        """Take credit for more frames."""
         self.credit += frames
-        for _ in range(min(frames, len(self.lent))):
-            bench.window.give(self.lent.popleft())
 
     def settle(self, bench: Bench) -> None:
         """Give the oldest slot back, and ask for no more."""
         bench.window.give(self.flying.pop(0)[2])
-        self.drop(bench)
+        self.drop()
 
-    def drop(self, bench: Bench) -> None:
+    def drop(self) -> None:
         """Ask for no more: nobody waits for it."""
         self.end = self.offset
-        while self.lent:
-            bench.window.give(self.lent.popleft())
 
 
 class MeasureJob(Job):

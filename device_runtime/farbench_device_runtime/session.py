@@ -36,6 +36,7 @@ from farbench_rpc.transport.base import Frames
 
 MAX_PENDING = 48
 LOCK_POLL_S = 0.02
+SLOT_POLL_S = 0.002
 MUTE_S = 1.0
 _IN_A_ROW = 64
 # What reading the words of a process may end in that code of users has written over.
@@ -97,7 +98,7 @@ class Session:
             incoming = job.incoming
             if isinstance(job, GetJob) and incoming.request_id == request_id:
                 if incoming.peer is peer and self._run is not None:
-                    job.grant(self, max(0, min(frames, MAX_PENDING)))
+                    job.grant(max(0, min(frames, MAX_PENDING)))
                 break
         self.pump()
 
@@ -109,7 +110,7 @@ class Session:
         self.peer = None
         if self._run is not None and self._waiting and isinstance(self._waiting[0], GetJob):
             self._waiting[0].failed = True
-            self._waiting[0].drop(self)
+            self._waiting[0].drop()
         self._waiting.clear()
 
     def pump(self) -> None:
@@ -149,6 +150,8 @@ class Session:
             wake = self._wanted_since + WORKER_WAIT_S - now
         if self._lock_since and not self._lock.held:
             wake = min(wake, LOCK_POLL_S)
+        if self._waiting and run is not None and not run.window.free:
+            wake = min(wake, SLOT_POLL_S)  # Who lets go of a lent slot says nothing.
         return max(0.0, min(wake, 60.0))
 
     def tick(self, now: float) -> None:

@@ -10,6 +10,7 @@ import contextlib
 import fcntl
 import mmap
 import os
+import weakref
 from types import TracebackType
 
 _F_ADD_SEALS = 1033
@@ -46,6 +47,15 @@ class Window:
     def give(self, slot: int) -> None:
         """Give a slot back."""
         self._free.append(slot)
+
+    def lend(self, index: int, nbytes: int) -> memoryview:
+        """Give a view of a slot to send as it lies; the slot comes back once the view is let go.
+
+        A sender holds the view until its bytes are on their way; that may be another thread.
+        """
+        view = self.slot(index, nbytes)
+        weakref.finalize(view, self._free.append, index).atexit = False
+        return view
 
     @property
     def free(self) -> int:

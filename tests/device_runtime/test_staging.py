@@ -48,3 +48,26 @@ def test_close_gives_the_descriptor_back() -> None:
     for _ in range(50):
         Window.create(2, 4096).close()
     assert set(os.listdir("/proc/self/fd")) == before
+
+
+def test_a_lent_slot_comes_back_when_its_view_is_let_go() -> None:
+    with Window.create(2, 4096) as window:
+        slot = window.take()
+        assert slot is not None
+        view = window.lend(slot, 4096)
+        assert window.free == 1
+        held = [view]
+        del view
+        assert window.free == 1
+        held.clear()
+        assert window.free == 2
+
+
+def test_a_view_may_be_let_go_after_its_window() -> None:
+    window = Window.create(1, 4096)
+    slot = window.take()
+    assert slot is not None
+    view = window.lend(slot, 4096)
+    window.close()
+    del view
+    assert window.free == 1
