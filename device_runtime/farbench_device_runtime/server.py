@@ -69,7 +69,7 @@ class _Stop:
 def serve(plan: Plan, settings: Settings, supervisor: Supervisor, say: Say) -> int:
     """Serve until SIGTERM or SIGINT; gives the exit status (130 after SIGINT).
 
-    `say(event, text, **fields)` is told what happens. Raises AddressError, StateError, ZygoteLost.
+    `say(event, text, **fields)` is told what happens. Raises CannotListen, StateError, ZygoteLost.
     """
     identity = load_identity(open_state(settings.state))
     stop = _Stop()

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from farbench.errors import UsageError
 from farbench.nd import ALIGNMENT, DeviceArray, HostArray, NDArray
 from farbench.result import InputFact
-from farbench_rpc.manifest import ArrayFacts, Entry, TensorArg
+from farbench_rpc.manifest import ArrayFacts, Entry, TensorArg, shared_memory
 
 Numpy = npt.NDArray[Any]
 CallArgument = Union[NDArray, Numpy, "np.generic", int, float, bool]
@@ -50,6 +50,32 @@ def facts(arg: NDArray | Numpy | Number) -> ArrayFacts | Number:
         # A copy is made where memory is not aligned or contiguous, so neither is reported here.
         return ArrayFacts(arg.dtype.name, arg.shape, writable=bool(arg.flags.writeable))
     return arg
+
+
+def must_lie_apart(entry: Entry, args: Sequence[NDArray | Numpy | Number]) -> None:
+    """Check that what is written shares no memory with another argument; ArgumentError names both.
+
+    It looks at the caller's own arrays, so that the answer does not hang on which are copied.
+    """
+    for written, target in enumerate(args):
+        if not is_writable(entry, written):
+            continue
+        for other, arg in enumerate(args):
+            if other != written and _share(target, arg):
+                raise shared_memory(entry, written, other)
+
+
+def _share(one: NDArray | Numpy | Number, other: NDArray | Numpy | Number) -> bool:
+    if isinstance(one, DeviceArray) and isinstance(other, DeviceArray):
+        return one.session is other.session and one.handle == other.handle
+    here, there = _memory(one), _memory(other)
+    return here is not None and there is not None and np.shares_memory(here, there)
+
+
+def _memory(arg: NDArray | Numpy | Number) -> Numpy | None:
+    if isinstance(arg, HostArray):
+        return arg.data
+    return arg if isinstance(arg, np.ndarray) else None
 
 
 def describe(entry: Entry, args: Sequence[NDArray | Numpy | Number]) -> tuple[InputFact, ...]:

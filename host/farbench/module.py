@@ -155,6 +155,7 @@ class _Placed:
         self._copies: list[tuple[Numpy, Numpy]] = []
         ready = [self._ready(entry, index, arg) for index, arg in enumerate(self.given)]
         self.scalars = bind(entry, [arguments.facts(arg) for arg in ready]).scalars
+        arguments.must_lie_apart(entry, self.given)
         arrays = [arg.data if isinstance(arg, HostArray) else arg for arg in ready]
         self._kept = [arg for arg in arrays if isinstance(arg, np.ndarray)]
         self.addresses = [arg.ctypes.data for arg in self._kept]

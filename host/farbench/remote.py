@@ -37,6 +37,7 @@ class Placed:
     def __init__(self, session: Session, entry: Entry, args: Sequence[CallArgument]) -> None:
         self.given = arguments.normal(entry, args)
         bind(entry, [arguments.facts(arg) for arg in self.given])
+        arguments.must_lie_apart(entry, self.given)
         self.values: list[int | float] = []
         self._returns: list[tuple[HostArray | Numpy, DeviceArray]] = []
         self._kept: list[DeviceArray] = []

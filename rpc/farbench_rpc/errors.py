@@ -41,9 +41,15 @@ class ConnectError(RpcError):
 
 
 class AddressError(RpcError):
-    """An address cannot be read or bound; the message names it."""
+    """An address cannot be read; the message quotes it."""
 
     code = "address"
+
+
+class CannotListen(RpcError):
+    """An address cannot be listened on, as when its port is in use; the message names it."""
+
+    code = "listen"
 
 
 class RemoteTimeout(RpcError):

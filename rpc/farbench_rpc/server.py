@@ -109,7 +109,7 @@ class Endpoint:
     ) -> Endpoint:
         """Listen on TCP. `welcome` are the settings that every peer is told.
 
-        Raises AddressError that names the port, Refused beyond loopback without `insecure`.
+        Raises CannotListen that names the port, Refused beyond loopback without `insecure`.
         """
         chosen = settings or EndpointSettings()
         listener = ZmqListener.bind(address, insecure=chosen.insecure, settings=chosen.socket)

@@ -46,6 +46,22 @@ def test_a_read_only_output_is_refused(module: fb.Module) -> None:
             module["add"](ones, ones, out)
 
 
+def test_an_output_that_shares_memory_is_refused(module: fb.Module) -> None:
+    whole = np.ones(64, dtype=np.int32)
+    b = np.ones(8, dtype=np.int32)
+    shared = r"add: argument 3 \(.*\): is written and shares memory with argument 1"
+    for first, out in ((whole[:8], whole[:8]), (whole[4:12], whole[:8]), (b, b)):
+        with pytest.raises(ArgumentError, match=shared):
+            module["add"](first, whole[32:40], out)
+    # Neighbours, and rows that only lie between each other, share nothing.
+    module["add"](whole[:8], b, whole[8:16])
+    module["add"](whole[0:16:2], b, whole[1:16:2])
+    assert whole[8:16].tolist() != [1] * 8
+    same = nd.array(b)
+    with pytest.raises(ArgumentError, match="argument 2"):
+        module["add"](b, same, same)
+
+
 def test_a_kernel_that_fails_is_an_error(module: fb.Module) -> None:
     with pytest.raises(errors.KernelError, match="does not want to"):
         module["fail"]()

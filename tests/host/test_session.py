@@ -115,6 +115,17 @@ def test_what_does_not_fit_is_refused_before_the_call(
         module["add"](*args)  # type: ignore[arg-type]
 
 
+def test_an_output_that_shares_memory_is_refused(session: Session) -> None:
+    add = session.load_module("hostile.so")["add"]
+    here = np.ones(3, dtype=np.int32)
+    there, other = nd.array(here, session.cpu()), nd.array(here, session.cpu())
+    for args in ((here, other, here), (there, other, there), (other, there, there)):
+        with pytest.raises(ArgumentError, match=r"argument 3 .* shares memory with argument"):
+            add(*args)
+    add(there, there, other)
+    assert other.numpy().tolist() == [2, 2, 2]
+
+
 def test_an_array_of_another_place_is_refused(session: Session) -> None:
     module = session.load_module("hostile.so")
     a, b, _ = add_arrays(session)

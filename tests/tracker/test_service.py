@@ -11,9 +11,9 @@ import pytest
 
 from farbench_rpc.client import Client, Reply
 from farbench_rpc.errors import (
-    AddressError,
     Busy,
     Cancelled,
+    CannotListen,
     InvalidArgument,
     NoMatch,
     Refused,
@@ -116,7 +116,7 @@ def bound_again(port: int) -> TrackerServer:
     while True:
         try:
             return TrackerServer("127.0.0.1", port)
-        except AddressError:
+        except CannotListen:
             assert time.monotonic() < end_s, "the port was not let go"
 
 
@@ -314,7 +314,7 @@ def test_a_bug_in_one_answer_does_not_end_the_tracker(
 
 
 def test_n4_a_taken_port_is_named(tracker: TrackerServer) -> None:
-    with pytest.raises(AddressError, match=str(tracker.address.port)):
+    with pytest.raises(CannotListen, match=str(tracker.address.port)):
         TrackerServer("127.0.0.1", tracker.address.port)
 
 
@@ -330,7 +330,7 @@ def test_n12_no_bind_beyond_loopback_without_insecure(caplog: pytest.LogCaptureF
 def test_n3_other_ways_to_name_this_machine(host: str) -> None:
     try:
         server = TrackerServer(host, 0)
-    except AddressError as error:
+    except CannotListen as error:
         pytest.skip(f"no IPv6 here: {error}")
     with server:
         server.start()

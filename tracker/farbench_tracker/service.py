@@ -68,7 +68,7 @@ class TrackerServer:
         """Bind; port 0 lets the system pick one.
 
         Raises:
-            AddressError: the address cannot be bound; the message names it.
+            CannotListen: the address cannot be bound; the message names it.
             Refused: it is beyond loopback, and `insecure` was not given.
         """
         self.settings: Final = settings or Settings()

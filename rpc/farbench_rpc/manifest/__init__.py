@@ -3,7 +3,14 @@
 The compiler writes manifests; device and host read them and check every call and load by them.
 """
 
-from farbench_rpc.manifest.check import Argument, ArrayFacts, Bound, bind, signature
+from farbench_rpc.manifest.check import (
+    Argument,
+    ArrayFacts,
+    Bound,
+    bind,
+    shared_memory,
+    signature,
+)
 from farbench_rpc.manifest.dims import evaluate, resolve, symbols_of
 from farbench_rpc.manifest.elf import (
     MACHINES,
@@ -65,6 +72,7 @@ __all__ = [
     "read_encoded",
     "read_manifest",
     "resolve",
+    "shared_memory",
     "signature",
     "symbol_bytes",
     "symbols_of",

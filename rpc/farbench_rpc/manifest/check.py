@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from farbench_rpc.manifest.dims import evaluate
 from farbench_rpc.manifest.errors import ArgumentError, ManifestError
 from farbench_rpc.manifest.schema import Dim, Entry, ScalarArg, TensorArg
-from farbench_rpc.manifest.slots import to_slot
+from farbench_rpc.manifest.slots import DTYPES, to_slot
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,16 @@ def bind(entry: Entry, args: Sequence[Argument]) -> Bound:
             _check_shape(formal, args[index], symbols)
         except _Misfit as cause:
             raise _refusal(entry, index, cause) from None
+    _check_apart(entry, args)
     return Bound((*(symbols[name] for name in entry.symbols), *numbers), symbols)
+
+
+def shared_memory(entry: Entry, written: int, other: int) -> ArgumentError:
+    """Make the refusal of an argument that is written and shares memory with another one."""
+    return ArgumentError(
+        f"{_where(entry, written)}: is written and shares memory with argument {other + 1} "
+        f"({entry.args[other].name}); give it an array of its own"
+    )
 
 
 class _Misfit(Exception):
@@ -132,6 +142,22 @@ def _check_shape(
                 f"expected {_show_type(formal)}{_given(formal, symbols)}, "
                 f"got {_show(actual)} (dimension {index})"
             )
+
+
+def _check_apart(entry: Entry, args: Sequence[Argument]) -> None:
+    # Compiled code reads and writes in whatever order is fast: it counts on arrays that lie apart.
+    placed = [
+        (index, arg.address, arg.address + math.prod(arg.shape) * DTYPES[arg.dtype])
+        for index, arg in enumerate(args)
+        if isinstance(arg, ArrayFacts) and arg.address
+    ]
+    for written, begin, end in placed:
+        formal = entry.args[written]
+        if not isinstance(formal, TensorArg) or not formal.writable:
+            continue
+        for other, start, stop in placed:
+            if other != written and max(begin, start) < min(end, stop):
+                raise shared_memory(entry, written, other)
 
 
 def _size(dim: Dim, symbols: Mapping[str, int]) -> int:

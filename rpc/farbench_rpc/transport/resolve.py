@@ -10,7 +10,7 @@ import socket
 import threading
 
 from farbench_rpc.address import Address
-from farbench_rpc.errors import AddressError, ConnectError, RemoteTimeout
+from farbench_rpc.errors import CannotListen, ConnectError, RemoteTimeout
 
 
 def resolve(address: Address, timeout_s: float) -> tuple[Address, ...]:
@@ -38,11 +38,11 @@ def resolve(address: Address, timeout_s: float) -> tuple[Address, ...]:
 
 
 def resolve_to_bind(address: Address, timeout_s: float) -> tuple[Address, ...]:
-    """Give the numeric addresses to bind for a host; AddressError if there are none."""
+    """Give the numeric addresses to bind for a host; CannotListen if there are none."""
     try:
         return resolve(address, timeout_s)
     except (ConnectError, RemoteTimeout) as cause:
-        raise AddressError(f"cannot listen on {address}: {cause.message}") from cause
+        raise CannotListen(f"cannot listen on {address}: {cause.message}") from cause
 
 
 def why_refused(address: Address, timeout_s: float) -> str:

@@ -14,7 +14,7 @@ import zmq
 
 from farbench_rpc import limits
 from farbench_rpc.address import Address
-from farbench_rpc.errors import AddressError, Refused
+from farbench_rpc.errors import CannotListen, Refused
 from farbench_rpc.transport.base import Arrival, Buffer, Frames, Pollable, Sent
 from farbench_rpc.transport.resolve import resolve_to_bind
 from farbench_rpc.transport.sockets import (
@@ -50,7 +50,7 @@ class ZmqListener:
     ) -> ZmqListener:
         """Listen on every address of a host; port 0 lets the system pick one for all.
 
-        Raises Refused beyond loopback without `insecure`, AddressError that names the port.
+        Raises Refused beyond loopback without `insecure`, CannotListen that names the port.
         """
         found = resolve_to_bind(address, limits.CONNECT_TIMEOUT_S)
         if not insecure and not all(a.is_loopback for a in found):
@@ -69,7 +69,7 @@ class ZmqListener:
                     raise _not_bound(address, cause) from cause
                 continue
             return cls(sock, address.with_port(port))
-        raise AddressError(f"no port is free on every address of {address.host}")
+        raise CannotListen(f"no port is free on every address of {address.host}")
 
     @property
     def pollables(self) -> tuple[Pollable, ...]:
@@ -166,7 +166,7 @@ def _bind_all(sock: zmq.Socket[bytes], addresses: tuple[Address, ...]) -> int:
     return port
 
 
-def _not_bound(address: Address, cause: zmq.ZMQError) -> AddressError:
+def _not_bound(address: Address, cause: zmq.ZMQError) -> CannotListen:
     reasons = {
         errno.EADDRINUSE: f"port {address.port} is in use; choose another, or 0 for any free one",
         errno.EACCES: f"port {address.port} needs more rights; choose one above 1023",
@@ -174,4 +174,4 @@ def _not_bound(address: Address, cause: zmq.ZMQError) -> AddressError:
         errno.ENODEV: "no network interface of this machine has that address",
     }
     why = reasons.get(cause.errno or 0, str(cause))
-    return AddressError(f"cannot listen on {address}: {why}")
+    return CannotListen(f"cannot listen on {address}: {why}")

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import signal
+import socket
 import subprocess
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
@@ -57,21 +59,23 @@ def test_bad_use_ends_with_2_and_one_line(run: Run, words: tuple[str, ...], says
     assert "Traceback" not in said.err
 
 
+@pytest.mark.linux
+def test_n4_a_taken_port_is_one_line_and_1(run: Run, tmp_path: Path) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = str(taken.getsockname()[1])
+        listen = ("--listen", f"127.0.0.1:{port}", "--state", str(tmp_path))
+        for words in (("tracker", "--port", port), ("device", "--tracker", "[::1]:9", *listen)):
+            said = run(*words)
+            assert said.status == 1
+            assert f"port {port} is in use" in said.err
+            assert len(said.err.splitlines()) == 1
+
+
 def test_n5_an_unreachable_tracker_is_one_line_and_1(run: Run) -> None:
     said = run("devices", "--tracker", "127.0.0.1:1", "--json")
     assert said.status == 1
     assert "refused" in said.err
     assert said.last["error"]["code"] == "connect"
-
-
-def test_n4_a_port_that_is_taken_is_named(run: Run) -> None:
-    import socket
-
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        port = taken.getsockname()[1]
-        said = run("tracker", "--port", port)
-    assert said.status in (1, 2)
-    assert str(port) in said.err
 
 
 @pytest.mark.linux

@@ -33,7 +33,7 @@ ADD = Entry(
 )
 A = ArrayFacts("float32", (6,), 128)
 B = ArrayFacts("float32", (7,), 256)
-C = ArrayFacts("float32", (4, 5, 15), 64)
+C = ArrayFacts("float32", (4, 5, 15), 4096)
 
 
 def refused(*args: ArrayFacts | float) -> str:
@@ -86,6 +86,20 @@ def test_strides_and_read_only() -> None:
     assert "contiguous" in refused(replace(A, contiguous=False), B, 0.5, C)
     assert "writable" in refused(A, B, 0.5, replace(C, writable=False))
     bind(ADD, (replace(A, writable=False), B, 0.5, C))
+
+
+def test_what_is_written_lies_apart() -> None:
+    # C takes 4 * 5 * 15 * 4 = 1200 bytes, from 4096 on.
+    message = refused(A, replace(B, address=4096 + 1152), 0.5, C)
+    assert message == (
+        "add: argument 4 (C): is written and shares memory with argument 2 (B); "
+        "give it an array of its own"
+    )
+    assert "argument 1 (A)" in refused(replace(A, address=4096), B, 0.5, C)
+    bind(ADD, (A, replace(B, address=4096 + 1216), 0.5, C))
+    bind(ADD, (replace(A, address=1280), replace(B, address=1280), 0.5, C))
+    bind(ADD, (A, replace(B, address=4096 - 64), 0.5, C))
+    bind(ADD, (replace(A, address=0), B, 0.5, replace(C, address=0)))
 
 
 def test_kinds_mixed_up() -> None:
