@@ -37,8 +37,18 @@ def test_arguments() -> None:
         "[::1]:9190", Path("state"), "pi", {"board": "pi4", "odd": "a:b,c"}, "0,2-3", emulated=True
     )
     assert options.arguments() == [
-        *("--tracker", "[::1]:9190", "--state", "state", "--json", "--name", "pi"),
-        *("--label", "board=pi4", "--label", "odd=a:b,c", "--cores", "0,2-3", "--emulated"),
+        *("--tracker", "[::1]:9190", "--state", "state", "--json", "--until-eof"),
+        *(
+            "--name",
+            "pi",
+            "--label",
+            "board=pi4",
+            "--label",
+            "odd=a:b,c",
+            "--cores",
+            "0,2-3",
+            "--emulated",
+        ),
     ]
 
 
