@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import json
-import math
 import os
 import queue
 import statistics
@@ -190,8 +189,3 @@ def in_turns(
 def median(samples: Sequence[float]) -> float:
     """Return the median of the samples."""
     return statistics.median(samples)
-
-
-def geomean(values: Sequence[float]) -> float:
-    """Return the geometric mean of positive values."""
-    return math.exp(statistics.fmean(math.log(value) for value in values))

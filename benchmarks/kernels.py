@@ -20,7 +20,6 @@ from _common import (
     Peer,
     PeerMissing,
     emit,
-    geomean,
     in_turns,
     leave_out,
     median,
@@ -30,6 +29,7 @@ from _common import (
     start_rival,
 )
 from farbench import workloads
+from farbench.stats import geometric_mean
 from farbench.workloads import RESNET18, Workload
 
 SIZE = 1024
@@ -155,7 +155,9 @@ def figures(made: Mapping[str, Kernel], seconds: Mapping[str, list[float]]) -> d
             layers[name] |= {"ort_gflops": theirs, "vs_onnxruntime": speed[name] / theirs}
     found: dict[str, object] = {
         "matmul_1024_vs_numpy": speed["matmul"] / numpy,
-        "conv_geomean_vs_numpy_matmul": geomean([v["vs_numpy_matmul"] for v in layers.values()]),
+        "conv_geomean_vs_numpy_matmul": geometric_mean(
+            [v["vs_numpy_matmul"] for v in layers.values()]
+        ),
         "matmul_1024_gflops": speed["matmul"],
         "numpy_matmul_1024_gflops": numpy,
         "build_ms": median([kernel.build_s for kernel in made.values()]) * 1e3,
@@ -164,7 +166,7 @@ def figures(made: Mapping[str, Kernel], seconds: Mapping[str, list[float]]) -> d
     ratios = {k: v["vs_onnxruntime"] for k, v in layers.items() if "vs_onnxruntime" in v}
     if ratios:
         least = min(ratios.values())
-        shared = {"geomean": geomean(list(ratios.values())), "least": least, "each": ratios}
+        shared = {"geomean": geometric_mean(list(ratios.values())), "least": least, "each": ratios}
         found["conv_vs_onnxruntime"] = shared
     return found
 

@@ -18,11 +18,6 @@ class Device:
     session: Session | None = None
     kind: str = "cpu"
 
-    @property
-    def is_host(self) -> bool:
-        """Tell whether arrays here are plain memory of this process."""
-        return self.session is None
-
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Device):
             return NotImplemented
