@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from farbench.result import TimingResult
     from farbench.session import Session
     from farbench.tracker import Tracker, connect_tracker
-    from farbench_compiler import te
+    from farbench_compiler import te, topi
     from farbench_compiler.target import Target
 
 __version__ = "0.1.0"
@@ -31,6 +31,7 @@ __version__ = "0.1.0"
 # Public name -> (module, attribute); an empty attribute is the module itself.
 _EXPORTS: dict[str, tuple[str, str]] = {
     "te": ("farbench_compiler.te", ""),
+    "topi": ("farbench_compiler.topi", ""),
     "nd": ("farbench.nd", ""),
     "errors": ("farbench.errors", ""),
     "fill": ("farbench.fill", ""),
@@ -68,6 +69,7 @@ __all__ = [
     "nd",
     "stats",
     "te",
+    "topi",
 ]
 
 

@@ -16,8 +16,9 @@ from farbench_compiler.topi.elementwise import (
     trunc,
 )
 from farbench_compiler.topi.reduction import max, mean, min, prod, sum
+from farbench_compiler.topi.transform import expand_dims, transpose
 
 __all__ = [
-    "abs", "ceil", "erf", "exp", "floor", "log", "max", "mean", "min", "prod", "relu", "round",
-    "rsqrt", "sigmoid", "sqrt", "sum", "tanh", "trunc",
+    "abs", "ceil", "erf", "exp", "expand_dims", "floor", "log", "max", "mean", "min", "prod",
+    "relu", "round", "rsqrt", "sigmoid", "sqrt", "sum", "tanh", "transpose", "trunc",
 ]  # fmt: skip
