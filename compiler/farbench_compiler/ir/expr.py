@@ -21,7 +21,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Literal, Union
+from typing import Any, Literal, Union
 
 from farbench_compiler.ir.dtypes import (
     BOOL,
@@ -72,9 +72,13 @@ def _against(op: CompareOp) -> Operator:
 class Expr:
     """An expression; arithmetic on it builds larger ones with numpy's promotion rules."""
 
-    __slots__ = ()
+    # What was found out of the tree below, which never changes: `memo` keeps it.
+    __slots__ = ("_memo_key", "_memo_poly", "_memo_vars")
 
     dtype: DType
+    _memo_key: str
+    _memo_poly: Any
+    _memo_vars: Any
 
     __add__ = _left("add")
     __radd__ = _right("add")

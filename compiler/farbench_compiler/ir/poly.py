@@ -226,6 +226,17 @@ def same_atom(expr: Expr) -> Expr:
 
 def of(expr: Expr, on_atom: Callable[[Expr], Expr] = same_atom) -> Poly:
     """Read an integer expression as a polynomial; `on_atom` may rewrite each atom first."""
+    if on_atom is not same_atom:
+        return _of(expr, on_atom)
+    try:
+        known: Poly = expr._memo_poly
+    except AttributeError:
+        known = _of(expr, same_atom)
+        object.__setattr__(expr, "_memo_poly", known)
+    return known
+
+
+def _of(expr: Expr, on_atom: Callable[[Expr], Expr]) -> Poly:
     match expr:
         case IntImm(value, _):
             return number(value)

@@ -31,7 +31,7 @@ from farbench_compiler.ir.stmt import (
     Stmt,
     Store,
 )
-from farbench_compiler.ir.visit import Extension, Node, children
+from farbench_compiler.ir.visit import Extension, Node, children, expr_children
 
 
 def same(a: Node, b: Node) -> bool:
@@ -48,12 +48,22 @@ def same(a: Node, b: Node) -> bool:
 
 def key(node: Expr) -> str:
     """Give a text that two expressions share exactly when they are the same."""
+    try:
+        known: str = node._memo_key
+    except AttributeError:
+        known = _key(node)
+        # Nodes are frozen, and this is no part of what they say.
+        object.__setattr__(node, "_memo_key", known)
+    return known
+
+
+def _key(node: Expr) -> str:
     match node:
         case Var(_, _, uid):
             return f"v{uid:07d}"
         case IntImm(value, dtype) if dtype.bits == 64:
             return str(value)
-    inner = ",".join(key(child) for child in children(node) if isinstance(child, Expr))
+    inner = ",".join([key(child) for child in expr_children(node)])
     return f"{type(node).__name__}{_label(node)}({inner})"
 
 

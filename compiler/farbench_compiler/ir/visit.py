@@ -59,27 +59,32 @@ class Extension(Expr):
 
 def children(node: Node) -> tuple[Node, ...]:
     """Give the nodes directly below, in order of evaluation."""
-    return _expr_children(node) if isinstance(node, Expr) else _stmt_children(node)
+    return expr_children(node) if isinstance(node, Expr) else _stmt_children(node)
 
 
-def _expr_children(node: Expr) -> tuple[Expr, ...]:
-    match node:
-        case Var() | IntImm() | FloatImm():
-            return ()
-        case Binary(_, a, b, _) | Compare(_, a, b, _) | Logic(_, a, b, _):
-            return (a, b)
-        case Load(_, indices, _):
-            return indices
-        case Cast(_, value) | Broadcast(value, _, _) | Not(value, _):
-            return (value,)
-        case Select(cond, a, b, _) | IfThenElse(cond, a, b, _):
-            return (cond, a, b)
-        case Call(_, args, _):
-            return args
-        case Ramp(base, stride, _, _):
-            return (base, stride)
-        case Extension():
-            return node.children()
+# By class, since this is asked more often than anything else of the IR.
+_BELOW: dict[type[Expr], Callable[[Any], tuple[Expr, ...]]] = {
+    **dict.fromkeys((Var, IntImm, FloatImm), lambda e: ()),
+    **dict.fromkeys((Binary, Compare, Logic), lambda e: (e.a, e.b)),
+    **dict.fromkeys((Cast, Broadcast), lambda e: (e.value,)),
+    **dict.fromkeys((Select, IfThenElse), lambda e: (e.cond, e.a, e.b)),
+    Load: lambda e: e.indices,
+    Not: lambda e: (e.a,),
+    Call: lambda e: e.args,
+    Ramp: lambda e: (e.base, e.stride),
+}
+
+
+def expr_children(node: Expr) -> tuple[Expr, ...]:
+    """Give the expressions directly below an expression."""
+    below = _BELOW.get(node.__class__)
+    if below is not None:
+        return below(node)
+    if isinstance(node, Extension):
+        return node.children()
+    for known in _BELOW:
+        if isinstance(node, known):  # a class derived from a node, as an axis is from a variable
+            return _BELOW[known](node)
     raise TypeError(f"{type(node).__name__} is no expression of the loop IR")
 
 
@@ -110,12 +115,29 @@ def walk(node: Node) -> Iterator[Node]:
     while stack:
         top = stack.pop()
         yield top
-        stack.extend(reversed(children(top)))
+        below = children(top)
+        if below:
+            stack.extend(below[::-1])
 
 
 def free_vars(node: Node) -> set[Var]:
     """Collect the variables that are read, bound or not."""
-    return {n for n in walk(node) if isinstance(n, Var)}
+    if isinstance(node, Expr):
+        return set(_vars_below(node))
+    found: set[Var] = set()
+    for child in _stmt_children(node):
+        found |= free_vars(child)
+    return found
+
+
+def _vars_below(e: Expr) -> frozenset[Var]:
+    try:
+        known: frozenset[Var] = e._memo_vars
+    except AttributeError:
+        below = [_vars_below(child) for child in expr_children(e)]
+        known = frozenset((e,)) if isinstance(e, Var) else frozenset().union(*below)
+        object.__setattr__(e, "_memo_vars", known)
+    return known
 
 
 @overload
@@ -150,9 +172,14 @@ _REBUILD: dict[type[Expr], Callable[[Any, tuple[Expr, ...]], Expr]] = {
 
 
 def _map_expr(node: Expr, f: ExprMap) -> Expr:
-    old = _expr_children(node)
-    new = tuple(f(child) for child in old)
-    if all(x is y for x, y in zip(old, new, strict=True)):
+    old = expr_children(node)
+    if not old:
+        return node
+    new = tuple([f(child) for child in old])
+    for x, y in zip(old, new, strict=True):
+        if x is not y:
+            break
+    else:
         return node
     rebuild = _REBUILD.get(type(node))
     if rebuild is not None:
@@ -200,6 +227,8 @@ def substitute(node: Node, values: Mapping[Var, Expr]) -> Node:
     def on_expr(e: Expr) -> Expr:
         if isinstance(e, Var):
             return by_uid.get(e.uid, e)
+        if not any(var.uid in by_uid for var in _vars_below(e)):
+            return e
         return _map_expr(e, on_expr)
 
     def on_stmt(s: Stmt) -> Stmt:
