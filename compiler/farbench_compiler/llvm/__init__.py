@@ -6,7 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
-from farbench_compiler.ir.stmt import LoopFunction
+from farbench_compiler.ir.stmt import For, LoopFunction, Store
+from farbench_compiler.ir.visit import walk
 from farbench_compiler.llvm.code import Module
 from farbench_compiler.llvm.exprs import Rules
 from farbench_compiler.llvm.functions import write_function
@@ -47,8 +48,20 @@ def emit(functions: Sequence[LoopFunction], target: Target) -> Emitted:
     module = Module()
     for fn in functions:
         write_function(module, fn, symbol_of(fn.name), rules)
-    compiled = compile_module(module.text(target.triple), target)
+    search = any(_needs_vectors(fn) for fn in functions)
+    compiled = compile_module(module.text(target.triple), target, find_vectors=search)
     return Emitted(compiled.object, compiled.llvm_ir, target)
+
+
+def _needs_vectors(fn: LoopFunction) -> bool:
+    """Tell whether LLVM is to look for vectors, which takes half of a build.
+
+    A schedule that vectorises says itself where they pay; reductions are left to LLVM as loops.
+    """
+    nodes = list(walk(fn.body))
+    if any(isinstance(n, For) and n.kind == "vectorized" for n in nodes):
+        return True
+    return not any(isinstance(n, Store) and n.value.dtype.lanes > 1 for n in nodes)
 
 
 __all__ = ["Emitted", "emit", "symbol_of"]

@@ -40,8 +40,11 @@ class Compiled:
     llvm_ir: str
 
 
-def compile_module(text: str, target: Machine) -> Compiled:
-    """Optimise a module and emit a relocatable object; LoweringError where LLVM refuses it."""
+def compile_module(text: str, target: Machine, *, find_vectors: bool = True) -> Compiled:
+    """Optimise a module and emit a relocatable object; LoweringError where LLVM refuses it.
+
+    With `find_vectors` LLVM looks for vectors and loops to unroll by itself.
+    """
     machine = _machine(target.triple, target.cpu, target.llvm_features, target.llvm_abi)
     # A context of its own: what a module leaves behind in a shared one is never freed.
     context = llvm.create_context()
@@ -54,7 +57,7 @@ def compile_module(text: str, target: Machine) -> Compiled:
         first = str(cause).strip().splitlines()[0]
         raise LoweringError(f"LLVM does not accept the module: {first}") from cause
     with module:
-        _optimise(module, machine)
+        _optimise(module, machine, find_vectors=find_vectors)
         return Compiled(machine.emit_object(module), str(module))
 
 
@@ -65,10 +68,12 @@ def assembly(llvm_ir: str, target: Machine) -> str:
         return machine.emit_assembly(module)
 
 
-def _optimise(module: llvm.ModuleRef, machine: llvm.TargetMachine) -> None:
-    options = llvm.create_pipeline_tuning_options(speed_level=3)
-    options.loop_vectorization = True
-    options.slp_vectorization = True
+def _optimise(module: llvm.ModuleRef, machine: llvm.TargetMachine, *, find_vectors: bool) -> None:
+    options = llvm.create_pipeline_tuning_options(speed_level=3 if find_vectors else 2)
+    options.loop_vectorization = find_vectors
+    options.slp_vectorization = find_vectors
+    options.loop_unrolling = find_vectors
+    options.loop_interleaving = find_vectors
     builder = llvm.create_pass_builder(machine, options)
     passes = builder.getModulePassManager()
     try:
