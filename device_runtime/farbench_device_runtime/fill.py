@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 
 from farbench_rpc.errors import InvalidArgument
 from farbench_rpc.manifest import DTYPES
+from farbench_rpc.manifest.slots import bfloat16_bits
 
 KINDS = {"uniform": 0, "constant": 1}
 """The fills there are, with the code of each in the runtime."""
@@ -20,6 +21,7 @@ MAX_RANDOM = 1 << 20
 """Random elements made here at the most: a second on a desktop, some seconds on a small board."""
 
 _MASK = 2**64 - 1
+_FLOATS = ("float16", "bfloat16", "float32", "float64")
 _PART = 1 << 14
 _CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
 Random = Iterator[int]
@@ -79,7 +81,7 @@ def _repeat(view: memoryview, element: bytes) -> None:
 def _constant(dtype: str, low: float, high: float) -> bytes:
     if dtype == "bool":
         return bytes([low != 0])
-    if dtype.startswith("float"):
+    if dtype in _FLOATS:
         return _floats(dtype, iter((low,)))
     first = _first(dtype, low)
     if first is None or first != low:
@@ -91,7 +93,7 @@ def _writer(dtype: str, low: float, high: float) -> Callable[[Random], bytes]:
     """Make what turns random bits into the bytes of elements; InvalidArgument for a bad range."""
     if dtype == "bool":
         return lambda random: bytes(r >> 63 for r in random)
-    if dtype.startswith("float"):
+    if dtype in _FLOATS:
         width = high - low
         if not low < high or math.isinf(width):
             raise misfit("uniform", dtype, low, high)
@@ -100,6 +102,8 @@ def _writer(dtype: str, low: float, high: float) -> Callable[[Random], bytes]:
 
 
 def _floats(dtype: str, values: Iterator[float]) -> bytes:
+    if dtype == "bfloat16":
+        return b"".join(bfloat16_bits(value).to_bytes(2, "little") for value in values)
     if dtype == "float16":
         return b"".join(map(_half, values))
     return array("f" if dtype == "float32" else "d", values).tobytes()

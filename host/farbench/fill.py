@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from farbench.errors import UsageError
+from farbench_compiler.ir.bfloat import BFLOAT16, to_bfloat16
 from farbench_rpc.manifest import DTYPES as _SIZES
 
 DTYPES = tuple(_SIZES)
@@ -30,11 +31,11 @@ _CHUNK = 1 << 20  # elements at a time, so that the intermediate values stay in 
 
 def default_range(dtype: str) -> tuple[float, float]:
     """Give [low, high) that a random array has unless told: [0, 1) for floats, small integers."""
-    if dtype.startswith("float"):
+    if dtype.startswith(("float", "bfloat")):
         return 0.0, 1.0
     if dtype == "bool":
         return 0.0, 2.0
-    return (0.0, 16.0) if dtype == "uint8" else (-8.0, 8.0)
+    return (0.0, 16.0) if dtype.startswith("uint") else (-8.0, 8.0)
 
 
 def describe(seed: int, kind: str, low: float, high: float) -> str:
@@ -52,7 +53,7 @@ def reference(
         raise UsageError(f"no dtype {dtype!r}; a fill knows {', '.join(DTYPES)}")
     if kind not in KINDS:
         raise UsageError(f"no fill {kind!r}; there are {', '.join(KINDS)}")
-    of = np.dtype(dtype)
+    of = numpy_dtype(dtype)
     if kind == "constant":
         return np.full(shape, _constant(low, of), dtype=of)
     made: Numpy = np.empty(shape, dtype=of)
@@ -62,6 +63,11 @@ def reference(
         part = flat[start : start + _CHUNK]
         part[...] = write(bits(seed, start, part.size))
     return made
+
+
+def numpy_dtype(dtype: str) -> np.dtype[Any]:
+    """Give numpy's dtype of a name; bfloat16 is the `ml_dtypes` package's."""
+    return BFLOAT16 if dtype == "bfloat16" else np.dtype(dtype)
 
 
 def bits(seed: int, start: int, count: int) -> Bits:
@@ -80,6 +86,8 @@ def _constant(low: float, of: np.dtype[Any]) -> Any:
         if low != math.floor(low) or not info.min <= low <= info.max:
             raise UsageError(f"{of.name} cannot hold the constant {low:g}")
         return int(low)
+    if of == BFLOAT16:
+        return to_bfloat16(np.float64(low))
     with np.errstate(over="ignore"):
         return low != 0 if of.kind == "b" else np.float64(low).astype(of)
 
@@ -87,7 +95,7 @@ def _constant(low: float, of: np.dtype[Any]) -> Any:
 def _writer(of: np.dtype[Any], low: float, high: float) -> Any:
     if of.kind == "b":
         return lambda r: (r >> np.uint64(63)).astype(np.bool_)
-    if of.kind == "f":
+    if of.kind == "f" or of == BFLOAT16:
         if not low < high or not math.isfinite(high - low):
             raise UsageError(f"a uniform fill needs low < high, not [{low:g}, {high:g})")
         return lambda r: _floats(r, of, low, high - low)
@@ -97,7 +105,8 @@ def _writer(of: np.dtype[Any], low: float, high: float) -> Any:
 def _floats(r: Bits, of: np.dtype[Any], low: float, width: float) -> Numpy:
     unit = (r >> np.uint64(11)).astype(np.float64) * 2.0**-53
     with np.errstate(over="ignore"):
-        return (low + unit * width).astype(of)
+        scaled = low + unit * width
+        return to_bfloat16(scaled) if of == BFLOAT16 else scaled.astype(of)
 
 
 def _integers(of: np.dtype[Any], low: float, high: float) -> Any:

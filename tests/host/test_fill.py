@@ -11,7 +11,7 @@ from farbench import fill
 from farbench.errors import UsageError
 
 FLOATS = ("float16", "float32", "float64")
-INTEGERS = ("int8", "int16", "int32", "int64", "uint8")
+INTEGERS = ("int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64")
 
 
 def test_bits_are_those_of_splitmix64() -> None:

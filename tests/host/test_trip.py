@@ -14,7 +14,10 @@ from farbench.tracker import Tracker
 
 TARGETS = {"native": "native", "aarch64": "pi4", "armv7": "armv7"}
 COUNT = 1003  # a multiple of no vector
-DTYPES = ("float16", "float32", "float64", "int8", "int16", "int32", "int64", "uint8")
+DTYPES = (
+    *("float16", "bfloat16", "float32", "float64", "int8", "int16", "int32", "int64"),
+    *("uint8", "uint64"),
+)
 
 
 def vector_add(dtype: str, target: str) -> fb.Module:
@@ -31,7 +34,7 @@ def vector_add(dtype: str, target: str) -> fb.Module:
 
 def limits(dtype: str) -> tuple[float, float]:
     """Give a range whose sums overflow where that is defined, and are normal floats elsewhere."""
-    if dtype.startswith("float"):
+    if "float" in dtype:
         return 1.0, 2.0
     info = np.iinfo(dtype)
     return float(info.min), float(info.max)

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
-Kind = Literal["float", "int", "uint", "bool"]
+Kind = Literal["float", "bfloat", "int", "uint", "bool"]
 
 SCALARS: dict[str, tuple[Kind, int]] = {
     "float16": ("float", 16),
@@ -22,6 +22,10 @@ SCALARS: dict[str, tuple[Kind, int]] = {
     "int32": ("int", 32),
     "int64": ("int", 64),
     "uint8": ("uint", 8),
+    "uint16": ("uint", 16),
+    "uint32": ("uint", 32),
+    "uint64": ("uint", 64),
+    "bfloat16": ("bfloat", 16),
     "bool": ("bool", 1),
 }
 
@@ -39,7 +43,12 @@ class DType:
     @property
     def is_float(self) -> bool:
         """Tell whether the scalar is a floating-point number."""
-        return self.kind == "float"
+        return self.kind in ("float", "bfloat")
+
+    @property
+    def is_bfloat(self) -> bool:
+        """Tell whether the scalar is the upper half of a float32."""
+        return self.kind == "bfloat"
 
     @property
     def is_int(self) -> bool:
@@ -82,8 +91,14 @@ def dtype(text: str | DType) -> DType:
     return DType(kind, bits, int(match[2] or 1))
 
 
+_SINGLE = DType("float", 32)
+
+
 def promote(a: DType, b: DType) -> DType:
-    """Give the dtype that an operation on both has (numpy's rule for arrays)."""
+    """Give the dtype that an operation on both has (numpy's rule for arrays).
+
+    bfloat16 beside float16 is float32; beside integers it is what float16 is there, but for 8 bits.
+    """
     if a == b:
         return a
     lanes = max(a.lanes, b.lanes)
@@ -91,15 +106,17 @@ def promote(a: DType, b: DType) -> DType:
     if a.is_bool or b.is_bool:
         wider = b if a.is_bool else a
     elif a.is_float and b.is_float:
-        wider = a if a.bits >= b.bits else b
+        wider = (a if a.bits > b.bits else b) if a.bits != b.bits else _SINGLE
     elif a.is_float or b.is_float:
         flt, integer = (a, b) if a.is_float else (b, a)
-        wider = DType("float", max(flt.bits, min(64, integer.bits * 2)))
+        fits = flt.is_bfloat and integer.bits == 8
+        wider = flt if fits else DType("float", max(flt.bits, min(64, integer.bits * 2)))
     elif a.kind == b.kind:
         wider = a if a.bits >= b.bits else b
     else:
         signed, unsigned = (a, b) if a.kind == "int" else (b, a)
-        wider = DType("int", max(signed.bits, min(64, unsigned.bits * 2)))
+        bits = max(signed.bits, unsigned.bits * 2)
+        wider = DType("int", bits) if bits <= 64 else DType("float", 64)
     return wider.with_lanes(lanes)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from farbench_compiler.ir.bfloat import BFLOAT16, to_bfloat16
 from farbench_compiler.ir.dtypes import DType, int_range
 
 Value = Any
@@ -21,13 +22,15 @@ Function = Callable[..., Value]
 
 def numpy_dtype(of: DType) -> np.dtype[Any]:
     """Give the numpy dtype of one lane."""
-    return np.dtype(str(of.scalar))
+    return BFLOAT16 if of.is_bfloat else np.dtype(str(of.scalar))
 
 
 def scalar(value: Value, of: DType) -> Value:
     """Make a scalar in the form that the interpreter computes with."""
     if of.is_bool:
         return bool(value)
+    if of.is_bfloat:
+        return to_bfloat16(float(value))[()]
     return numpy_dtype(of).type(value) if of.is_float else int(value)
 
 
@@ -110,6 +113,8 @@ COMPARE: dict[str, Function] = {
 
 def binary(op: str, of: DType) -> Function:
     """Give the function that does arithmetic on two values of a dtype."""
+    if of.is_bfloat:
+        return _rounded(_FLOAT[op])
     if of.is_float:
         return _FLOAT[op]
     if of.lanes > 1:
@@ -120,12 +125,28 @@ def binary(op: str, of: DType) -> Function:
     return lambda a, b: wrap(plain(a, b))
 
 
+def _single(x: Value) -> Value:
+    return np.asarray(x).astype(np.float32)[()]
+
+
+def _rounded(function: Function) -> Function:
+    """Compute bfloat16 in float32 and round the result."""
+    return lambda *xs: to_bfloat16(function(*map(_single, xs)))[()]
+
+
 def cast(source: DType, to: DType) -> Function:
     """Give the function that converts; floats beyond an integer's range saturate, NaN gives 0."""
+    if source.is_bfloat:
+        wide = cast(DType("float", 32, source.lanes), to)
+        return lambda x: wide(_single(x))
     if source.lanes > 1:
         return lambda x: _cast_vector(np.asarray(x), to)
     if to.is_bool:
         return lambda x: bool(x != 0)
+    if to.is_bfloat and source.is_float:
+        return lambda x: to_bfloat16(x)[()]
+    if to.is_bfloat:
+        return lambda x: to_bfloat16(np.float32(x))[()]
     if to.is_float:
         of = numpy_dtype(to).type
         return lambda x: of(x)
@@ -144,6 +165,8 @@ def _saturated(x: Value, low: int, high: int) -> int:
 
 def _cast_vector(x: Value, to: DType) -> Value:
     of = numpy_dtype(to)
+    if to.is_bfloat:
+        return to_bfloat16(x if x.dtype.kind == "f" else x.astype(np.float32))
     if x.dtype.kind != "f" or not to.is_int:
         return x.astype(of)
     low, high = int_range(to)
@@ -199,6 +222,11 @@ def call(name: str, of: DType) -> Function:
         wrap = wrapper(of)
         return np.abs if of.lanes > 1 else lambda x: wrap(abs(x))
     function = _FLOAT_CALLS[name]
+    if of.is_bfloat:
+        plain = function
+        if name.startswith("is"):
+            return lambda x: plain(_single(x))
+        return _rounded(plain)
     if name.startswith("is"):
         return function
     # float16 is computed in float32, as everywhere, and every result is rounded to its dtype.

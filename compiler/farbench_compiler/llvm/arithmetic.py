@@ -65,6 +65,10 @@ class Arithmetic:
 
     def compare(self, op: str, a: str, b: str, of: DType) -> str:
         """Write a comparison of two values of dtype `of`."""
+        if of.is_bfloat:
+            single = DType("float", 32, of.lanes)
+            a, b = (convert(self.code, value, of, single, True) for value in (a, b))
+            of = single
         if of.is_float:
             fast = "fast " if self.fast_math else ""
             return self.code.value(f"fcmp {fast}{_ORDERED[op]} {value_type(of)} {a}, {b}")
@@ -80,6 +84,8 @@ class Arithmetic:
 
     def _float(self, op: str, a: str, b: str, of: DType, reassociate: bool) -> str:
         kind = value_type(of)
+        if of.is_bfloat:
+            return self._in_single(op, a, b, of)
         if op in FLOAT:
             return self.code.value(f"{FLOAT[op]} {self.flags(op, reassociate)}{kind} {a}, {b}")
         if op in _FLOAT_EXTREME:
@@ -95,7 +101,7 @@ class Arithmetic:
         return self._floor_float(op, a, b, rest, of)
 
     def _in_single(self, op: str, a: str, b: str, of: DType) -> str:
-        """Divide halves in single precision and round once, as numpy does."""
+        """Compute in single precision and round once, as numpy divides halves."""
         single = DType("float", 32, of.lanes)
         x, y = (convert(self.code, value, of, single, True) for value in (a, b))
         return convert(self.code, self._float(op, x, y, single, False), single, of, True)

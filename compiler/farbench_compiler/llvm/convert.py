@@ -1,7 +1,8 @@
 """Conversions between dtypes.
 
 Floats to integers truncate, saturate outside of the range and give 0 for NaN; integers to narrower
-ones keep the low bits, as numpy does; anything to bool asks whether it differs from 0.
+ones keep the low bits, as numpy does; anything to bool asks whether it differs from 0. bfloat16
+goes through float32, whose upper half it is, by integer arithmetic alone.
 """
 
 from __future__ import annotations
@@ -15,8 +16,13 @@ def convert(code: Code, value: str, source: DType, to: DType, wide_halves: bool)
     """Write a conversion; `wide_halves` tells that the target rounds double to half at once."""
     if source == to:
         return value
+    if source.is_bfloat:
+        single = DType("float", 32, source.lanes)
+        return convert(code, _widen_bfloat(code, value, source), single, to, wide_halves)
     if to.is_bool:
         return _truth(code, value, source)
+    if to.is_bfloat:
+        return _to_bfloat(code, value, source, to)
     if source.is_float and to.is_float:
         return _between_floats(code, value, source, to, wide_halves)
     if source.is_float:
@@ -39,6 +45,34 @@ def _plain(code: Code, word: str, value: str, source: DType, to: DType) -> str:
 def _truth(code: Code, value: str, source: DType) -> str:
     compare = "fcmp une" if source.is_float else "icmp ne"
     return code.value(f"{compare} {value_type(source)} {value}, {constant(0, source)}")
+
+
+def _widen_bfloat(code: Code, value: str, source: DType) -> str:
+    bits, single = DType("int", 32, source.lanes), DType("float", 32, source.lanes)
+    low = _plain(code, "zext", value, source, bits)
+    word = code.value(f"shl {value_type(bits)} {low}, {constant(16, bits)}")
+    return _plain(code, "bitcast", word, bits, single)
+
+
+def _to_bfloat(code: Code, value: str, source: DType, to: DType) -> str:
+    """Round to nearest even: the upper half of a float32, plus one if the lower half says so."""
+    single, bits = DType("float", 32, to.lanes), DType("int", 32, to.lanes)
+    if source.is_float and source.bits == 64:
+        value = _round_to_odd(code, value, source)
+    else:
+        value = convert(code, value, source, single, False)
+    kind = value_type(bits)
+    word = _plain(code, "bitcast", value, single, bits)
+    upper = code.value(f"lshr {kind} {word}, {constant(16, bits)}")
+    odd = code.value(f"and {kind} {upper}, {constant(1, bits)}")
+    half = code.value(f"add {kind} {odd}, {constant(0x7FFF, bits)}")
+    raised = code.value(f"add {kind} {word}, {half}")
+    rounded = code.value(f"lshr {kind} {raised}, {constant(16, bits)}")
+    quiet = code.value(f"or {kind} {upper}, {constant(0x40, bits)}")
+    is_nan = code.value(f"fcmp uno {value_type(single)} {value}, {value}")
+    flags = value_type(DType("bool", 1, to.lanes))
+    chosen = code.value(f"select {flags} {is_nan}, {kind} {quiet}, {kind} {rounded}")
+    return _plain(code, "trunc", chosen, bits, to)
 
 
 def _between_floats(code: Code, value: str, source: DType, to: DType, wide_halves: bool) -> str:

@@ -86,7 +86,7 @@ def write_unpacking(module: Module, symbol: str, body: str, seen: Captured) -> N
 def _from_slot(code: Code, slot: str, of: DType) -> str:
     """Read a number from its 8-byte slot: integers are extended, a float's bits lie low."""
     whole = code.value(f"load i64, ptr {slot}")
-    if of.is_float:
+    if of.kind == "float":
         bits = whole if of.bits == 64 else code.value(f"trunc i64 {whole} to i{of.bits}")
         return code.value(f"bitcast i{of.bits} {bits} to {value_type(of)}")
     return whole if of.bits == 64 else code.value(f"trunc i64 {whole} to {value_type(of)}")

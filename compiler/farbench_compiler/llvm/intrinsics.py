@@ -25,7 +25,7 @@ def call(ops: Arithmetic, name: str, args: list[str], of: DType, result: DType) 
     """Write an intrinsic on arguments of dtype `of`."""
     if not of.is_float:
         return _integer(ops, name, args, of, result)
-    if of.bits == 16 and name != "abs":
+    if of.is_bfloat or (of.bits == 16 and name != "abs"):
         # Halves are computed in single precision and rounded once.
         single = DType("float", 32, of.lanes)
         wide = [convert(ops.code, arg, of, single, wide_halves=True) for arg in args]

@@ -110,7 +110,7 @@ class Memory:
 
     @staticmethod
     def _suffix(of: DType) -> str:
-        return f"v{of.lanes}" + (f"f{of.bits}" if of.is_float else f"i{8 * of.nbytes}")
+        return f"v{of.lanes}" + (f"f{of.bits}" if of.kind == "float" else f"i{8 * of.nbytes}")
 
     def _load_reversed(self, place: Place, of: DType) -> str:
         kind, last = memory_type(of), of.lanes - 1

@@ -1,6 +1,8 @@
 """How dtypes and constants are written in LLVM's language.
 
 A truth value is one bit in a register and one byte (0 or 1) in memory; all else is alike in both.
+A bfloat16 is an integer of its bits: where a target lacks the type, LLVM would call helpers for it
+that boards lack.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ def memory_type(of: DType) -> str:
 
 def mangled(of: DType) -> str:
     """Give the suffix that an overloaded intrinsic has for a type (`v8f32`)."""
-    scalar = f"f{of.bits}" if of.is_float else f"i{of.bits}"
+    scalar = f"f{of.bits}" if of.kind == "float" else f"i{of.bits}"
     return scalar if of.lanes == 1 else f"v{of.lanes}{scalar}"
 
 
@@ -47,11 +49,26 @@ def _scalar_constant(value: float, of: DType) -> str:
         return "true" if value else "false"
     if not of.is_float:
         return str(int(value))
+    if of.is_bfloat:
+        return str(bfloat_bits(value))
     if of.bits == 16:
         return f"0xH{struct.unpack('<H', _half(value))[0]:04X}"
     if of.bits == 32:  # LLVM writes a float as the double that equals it
         value = struct.unpack("<f", _single(value))[0]
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
+
+
+def bfloat_bits(value: float) -> int:
+    """Round to bfloat16, to nearest even, and give its bits."""
+    if value != value:
+        return 0x7FC0
+    near = _single(value)
+    (bits,) = struct.unpack("<I", near)
+    (back,) = struct.unpack("<f", near)
+    if back != value and abs(value) != float("inf"):
+        # Cut towards zero and stick what is lost to the last bit, so that rounding again is right.
+        bits = (bits - (abs(back) > abs(value))) | 1
+    return int(bits + 0x7FFF + (bits >> 16 & 1)) >> 16
 
 
 def _half(value: float) -> bytes:

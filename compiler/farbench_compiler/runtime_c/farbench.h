@@ -12,7 +12,7 @@ typedef struct fb_ctx fb_ctx;
 /* An entry of a library: 0 is success, anything else is an error with text in ctx->error.
  * `buffers` are the array arguments in order. `scalars` are 8-byte slots: the sizes, then the number
  * arguments that are not sizes themselves. In its slot an integer is sign-extended (uint8 and bool
- * zero-extended); float16, float32 and float64 are their own bits in the low 2, 4 or 8 bytes, and
+ * zero-extended); floats are their own bits in the low 2, 4 or 8 bytes, and
  * the rest is zero. Every target is little-endian. */
 typedef int32_t (*fb_kernel)(fb_ctx *ctx, void *const *buffers, const int64_t *scalars);
 /* The body of a parallel loop over [begin, end). */

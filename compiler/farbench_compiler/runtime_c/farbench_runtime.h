@@ -15,11 +15,11 @@
 #define FB_NO_CLOCK 1003
 
 /* dtype codes, in the order of farbench_rpc.manifest.DTYPES. A scalar argument lies in an 8-byte
- * slot: integers sign-extended (uint8 and bool zero-extended); float16, float32 and float64 as their
+ * slot: integers sign-extended (unsigned ones and bool zero-extended); floats as their
  * own bits in the low 2, 4 or 8 bytes, the rest zero. */
 enum {
   FB_FLOAT16, FB_FLOAT32, FB_FLOAT64, FB_INT8, FB_INT16, FB_INT32, FB_INT64, FB_UINT8, FB_BOOL,
-  FB_DTYPES
+  FB_BFLOAT16, FB_UINT16, FB_UINT32, FB_UINT64, FB_DTYPES
 };
 enum { FB_UNIFORM, FB_CONSTANT };
 

@@ -25,7 +25,8 @@ static void fill_float(int32_t dtype, void *pointer, int64_t count, uint64_t see
   double width = kind == FB_UNIFORM ? high - low : 0;
   for (int64_t i = 0; i < count; i++) {
     double value = kind == FB_UNIFORM ? uniform(seed, i, low, width) : low;
-    if (dtype == FB_FLOAT16) ((uint16_t *)pointer)[i] = fb_double_to_half(value);
+    if (dtype == FB_BFLOAT16) ((uint16_t *)pointer)[i] = fb_double_to_bfloat(value);
+    else if (dtype == FB_FLOAT16) ((uint16_t *)pointer)[i] = fb_double_to_half(value);
     else if (dtype == FB_FLOAT32) ((float *)pointer)[i] = (float)value;
     else ((double *)pointer)[i] = value;
   }
@@ -33,9 +34,9 @@ static void fill_float(int32_t dtype, void *pointer, int64_t count, uint64_t see
 
 static void store_int(int32_t dtype, void *pointer, int64_t i, uint64_t value) {
   switch (dtype) {
-    case FB_INT16: ((uint16_t *)pointer)[i] = (uint16_t)value; break;
-    case FB_INT32: ((uint32_t *)pointer)[i] = (uint32_t)value; break;
-    case FB_INT64: ((uint64_t *)pointer)[i] = value; break;
+    case FB_INT16: case FB_UINT16: ((uint16_t *)pointer)[i] = (uint16_t)value; break;
+    case FB_INT32: case FB_UINT32: ((uint32_t *)pointer)[i] = (uint32_t)value; break;
+    case FB_INT64: case FB_UINT64: ((uint64_t *)pointer)[i] = value; break;
     default: ((uint8_t *)pointer)[i] = (uint8_t)value; break;
   }
 }
@@ -48,6 +49,9 @@ static int limits(int32_t dtype, double *first, double *past) {
     case FB_INT32: *first = -0x1p31, *past = 0x1p31; return 1;
     case FB_INT64: *first = -0x1p63, *past = 0x1p63; return 1;
     case FB_UINT8: *first = 0, *past = 0x1p8; return 1;
+    case FB_UINT16: *first = 0, *past = 0x1p16; return 1;
+    case FB_UINT32: *first = 0, *past = 0x1p32; return 1;
+    case FB_UINT64: *first = 0, *past = 0x1p64; return 1;
     default: return 0;
   }
 }
@@ -58,7 +62,7 @@ static int32_t fill_int(int32_t dtype, void *pointer, int64_t count, uint64_t se
   if (!limits(dtype, &least, &past)) return FB_BAD_ARGUMENT;
   double first = ceil(low), end = kind == FB_UNIFORM ? ceil(high) : first;
   if (!(first >= least && first < past && end <= past)) return FB_BAD_ARGUMENT;
-  uint64_t base = (uint64_t)(int64_t)first;
+  uint64_t base = first < 0 ? (uint64_t)(int64_t)first : (uint64_t)first;
   if (kind == FB_CONSTANT) {
     if (low != first) return FB_BAD_ARGUMENT;
     for (int64_t i = 0; i < count; i++) store_int(dtype, pointer, i, base);
@@ -89,7 +93,8 @@ int32_t fb_fill(int32_t dtype, void *pointer, int64_t count, uint64_t seed, int3
     fill_bool(pointer, count, seed, kind, low);
     return 0;
   }
-  if (dtype > FB_FLOAT64) return fill_int(dtype, pointer, count, seed, kind, low, high);
+  if (dtype > FB_FLOAT64 && dtype != FB_BFLOAT16)
+    return fill_int(dtype, pointer, count, seed, kind, low, high);
   if (kind == FB_UNIFORM && !(low < high && high - low <= 0x1.fffffffffffffp1023))
     return FB_BAD_ARGUMENT;
   fill_float(dtype, pointer, count, seed, kind, low, high);

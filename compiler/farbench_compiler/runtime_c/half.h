@@ -1,4 +1,4 @@
-/* IEEE half precision by integers alone, so that no conversion calls the very helper it is in. */
+/* IEEE half precision and bfloat16 by integers alone, so that no conversion calls the very helper it is in. */
 #ifndef FARBENCH_HALF_H
 #define FARBENCH_HALF_H
 #include <stdint.h>
@@ -23,6 +23,25 @@ static inline uint16_t fb_double_to_half(double value) {
   if (rest > middle || (rest == middle && (kept & 1))) kept++;
   /* `kept` holds the hidden bit, which adds one to the exponent field; a carry does the same. */
   uint64_t field = exponent < -14 ? 0 : (uint64_t)(exponent + 14) << 10;
+  return sign | (uint16_t)(field + kept);
+}
+
+/* Round a double to bfloat16, the upper half of a float, to nearest even; a NaN keeps its sign. */
+static inline uint16_t fb_double_to_bfloat(double value) {
+  uint64_t bits;
+  memcpy(&bits, &value, sizeof bits);
+  uint16_t sign = (uint16_t)(bits >> 48 & 0x8000);
+  uint64_t magnitude = bits & INT64_MAX;
+  if (magnitude > UINT64_C(0x7FF0000000000000)) return sign | 0x7FC0;
+  int32_t exponent = (int32_t)(magnitude >> 52) - 1023;
+  if (exponent > 127) return sign | 0x7F80;
+  if (exponent < -134) return sign;
+  uint64_t mantissa = (magnitude & UINT64_C(0xFFFFFFFFFFFFF)) | UINT64_C(1) << 52;
+  int32_t dropped = 45 + (exponent < -126 ? -126 - exponent : 0);
+  uint64_t kept = mantissa >> dropped, rest = mantissa & ((UINT64_C(1) << dropped) - 1);
+  uint64_t middle = UINT64_C(1) << (dropped - 1);
+  if (rest > middle || (rest == middle && (kept & 1))) kept++;
+  uint64_t field = exponent < -126 ? 0 : (uint64_t)(exponent + 126) << 7;
   return sign | (uint16_t)(field + kept);
 }
 

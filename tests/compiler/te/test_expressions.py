@@ -58,6 +58,13 @@ def test_an_intrinsic_gives_what_numpy_gives(name: str, dtype: str) -> None:
         ("uint8", "int8", "int16"),
         ("bool", "int8", "int8"),
         ("int64", "float32", "float64"),
+        ("uint32", "int8", "int64"),
+        ("uint64", "int64", "float64"),
+        ("uint64", "float16", "float64"),
+        ("uint16", "uint32", "uint32"),
+        ("bfloat16", "float32", "float32"),
+        ("bfloat16", "float16", "float32"),
+        ("bfloat16", "uint8", "bfloat16"),
     ],
 )
 def test_operands_are_promoted_as_numpy_promotes(left: str, right: str, expected: str) -> None:

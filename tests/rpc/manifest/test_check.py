@@ -115,12 +115,15 @@ def test_size_given_as_an_argument() -> None:
         bind(entry, (4, ArrayFacts("int8", (3,))))
 
 
-@given(st.integers(-(2**64), 2**64), st.sampled_from(["int8", "int16", "int32", "int64", "uint8"]))
+@given(st.integers(-(2**64), 2**64), st.sampled_from([d for d in DTYPES if "int" in d]))
 def test_integers_fit_or_are_refused(value: int, dtype: str) -> None:
     bits = 8 * DTYPES[dtype]
-    low, high = (0, 255) if dtype == "uint8" else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
+    unsigned = dtype.startswith("u")
+    low, high = (0, 2**bits - 1) if unsigned else (-(2 ** (bits - 1)), 2 ** (bits - 1) - 1)
     if low <= value <= high:
-        assert to_slot(value, dtype) == value
+        slot = to_slot(value, dtype)
+        assert -(2**63) <= slot < 2**63
+        assert (slot - value) % 2**64 == 0
     else:
         with pytest.raises(ArgumentError):
             to_slot(value, dtype)
