@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 import zipfile
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -17,6 +17,7 @@ from farbench_rpc.manifest import SYMBOL, Manifest, decode, encode, pack
 
 ARCHIVE_VERSION = 1
 MAX_ARCHIVE_BYTES = 1 << 30
+_NOTHING: Mapping[str, bytes] = {}
 
 
 @dataclass(frozen=True)
@@ -24,7 +25,8 @@ class Artifact:
     """Compiled functions of one target.
 
     `objects` are relocatable and know nothing of the runtime but its context structure, so that
-    they can also be linked into a program of their own. `assembler` gives assembly when asked.
+    they can also be linked into a program of their own. `assembler` gives assembly when asked;
+    `keep` is told of the library once it is linked.
     """
 
     objects: tuple[bytes, ...]
@@ -32,11 +34,19 @@ class Artifact:
     target: Target
     llvm_ir: str = ""
     assembler: Callable[[], str] | None = field(default=None, repr=False, compare=False)
+    linked: bytes = field(default=b"", repr=False, compare=False)
+    keep: Callable[[Artifact], None] | None = field(default=None, repr=False, compare=False)
 
     def link(self, progress: Progress | None = None) -> bytes:
-        """Link the shared library that carries the manifest and the C runtime."""
-        own = data_object(SYMBOL, pack(self.manifest), self.target)
-        return link_shared((*self.objects, own), self.target, progress)
+        """Link the shared library that carries the manifest and the C runtime, once."""
+        if not self.linked:
+            own = data_object(SYMBOL, pack(self.manifest), self.target)
+            linked = link_shared((*self.objects, own), self.target, progress)
+            # What is remembered follows from the other fields.
+            object.__setattr__(self, "linked", linked)
+            if self.keep is not None:
+                self.keep(self)
+        return self.linked
 
     def export_library(
         self, path: str | os.PathLike[str], progress: Progress | None = None
@@ -62,9 +72,18 @@ class Artifact:
             return self.assembler()
         raise CompilerError(f"no source of kind {kind!r} is kept here; kinds: ll, asm")
 
-    def _write_archive(self, path: Path) -> None:
+    def save(self, path: Path) -> None:
+        """Write everything to one file, its library and source too; `read` gives it back."""
+        more = {"library.so": self.linked, "source.ll": self.llvm_ir.encode()}
+        _write(path, lambda part: self._write_archive(part, more, zipfile.ZIP_STORED))
+
+    def _write_archive(
+        self, path: Path, more: Mapping[str, bytes] = _NOTHING, kind: int = zipfile.ZIP_DEFLATED
+    ) -> None:
         head = {"farbench": ARCHIVE_VERSION, "target": self.target.text}
-        with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as archive:
+        with zipfile.ZipFile(path, "w", kind) as archive:
+            for name, data in more.items():
+                _add(archive, name, data)
             _add(archive, "head.json", json.dumps(head).encode())
             _add(archive, "manifest.msgpack", encode(self.manifest))
             for index, data in enumerate(self.objects):
@@ -84,9 +103,17 @@ class Artifact:
                 manifest = decode(archive.read("manifest.msgpack"))
                 count = sum(n.startswith("objects/") for n in archive.namelist())
                 objects = tuple(archive.read(f"objects/{index}.o") for index in range(count))
-                return Artifact(objects, manifest, Target.parse(str(head["target"])))
+                target = Target.parse(str(head["target"]))
+                source = _member(archive, "source.ll").decode()
+                linked = _member(archive, "library.so")
+                return Artifact(objects, manifest, target, source, linked=linked)
         except (OSError, KeyError, ValueError, AttributeError, zipfile.BadZipFile) as cause:
             raise LinkError(f"{name} is no archive of farbench objects: {cause}") from cause
+
+
+def _member(archive: zipfile.ZipFile, name: str) -> bytes:
+    """Read what only some archives have; empty where it is not there."""
+    return archive.read(name) if name in archive.namelist() else b""
 
 
 def _add(archive: zipfile.ZipFile, name: str, data: bytes) -> None:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 
 from farbench_compiler import passes
 from farbench_compiler.artifact import Artifact
+from farbench_compiler.build_cache import enabled, key_of, remember
 from farbench_compiler.errors import LoweringError
 from farbench_compiler.ir.expr import Buffer, Cast, Expr, IntImm, Load, Var
 from farbench_compiler.ir.printer import to_text
@@ -32,10 +33,13 @@ def build(
     args: Sequence[Tensor | Var] | None = None,
     target: str | Target = "native",
     name: str = "main",
+    *,
+    cache: bool = True,
 ) -> Artifact:
     """Compile a schedule over its arguments; or functions that are lowered already.
 
-    A CompilerError says which step refused the program: ScheduleError, LoweringError, TargetError.
+    What was built before is taken from the cache, unless `cache` is False. A CompilerError says
+    which step refused the program: ScheduleError, LoweringError, TargetError.
     """
     if isinstance(sch, LoopFunction):
         return build_functions([sch], target)
@@ -43,7 +47,10 @@ def build(
         if args is None:
             raise LoweringError("build: give the arguments of the schedule, as in [A, B, C]")
         chosen = Target.parse(target)  # a wrong target is told before any work
-        return build_functions([lower(sch, args, name)], chosen)
+        if not cache or not enabled():
+            return build_functions([lower(sch, args, name)], chosen)
+        key = key_of(sch, tuple(args), chosen, name)
+        return remember(key, lambda: build_functions([lower(sch, args, name)], chosen))
     if not all(isinstance(fn, LoopFunction) for fn in sch):
         raise LoweringError("build: give a schedule first, then its arguments as in [A, B, C]")
     return build_functions(sch, target)

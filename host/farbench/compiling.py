@@ -33,11 +33,16 @@ def build(
     args: Sequence[Argument],
     target: str | Target = "native",
     name: str = "main",
+    *,
+    cache: bool = True,
 ) -> Module:
     """Compile a schedule for a target (a preset's name or `llvm -mtriple= -mcpu= -mattr=`).
 
+    An equal program that was built before comes from the cache, unless `cache` is False.
     TargetError lists near matches of what is unknown; ScheduleError says what is not legal.
     """
-    artifact = load("farbench_compiler.build").build(schedule, args, target=target, name=name)
+    artifact = load("farbench_compiler.build").build(
+        schedule, args, target=target, name=name, cache=cache
+    )
     module: Module = load("farbench.module").Module.of(artifact)
     return module

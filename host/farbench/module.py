@@ -95,6 +95,11 @@ class Module(LoadedModule):
             raise UsageError(f"{self._origin.path} was read from a file; its source is not in it")
         return self._origin.get_source(kind)
 
+    def load(self) -> Module:
+        """Load the library into this process now, not at its first call; gives the module."""
+        self._load()
+        return self
+
     def call(self, entry: Entry, args: tuple[CallArgument, ...], timeout_s: float) -> None:
         """Run an entry once, here; `timeout_s` is not kept, since nothing can stop it."""
         placed = _Placed(entry, args)

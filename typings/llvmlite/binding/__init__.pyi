@@ -40,6 +40,8 @@ class Target:
 
 class PipelineTuningOptions:
     loop_vectorization: bool
+    loop_unrolling: bool
+    loop_interleaving: bool
     slp_vectorization: bool
     def close(self) -> None: ...
 

@@ -1,0 +1,139 @@
+"""The cache of builds: what was built from an equal program, kept in memory and on disk.
+
+The key is the program's fingerprint with its target and the compiler itself, so that nothing is
+lowered to find an entry. On disk an entry is one file, replaced as a whole; what cannot be read
+is built again. The folder is bounded: what was not used for the longest time goes first.
+`FARBENCH_BUILD_CACHE=0` turns the cache off.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import replace
+from functools import lru_cache
+from pathlib import Path
+
+import llvmlite
+
+from farbench_compiler.artifact import Artifact
+from farbench_compiler.errors import LinkError
+from farbench_compiler.fingerprint import NoFingerprintError, fingerprint
+from farbench_compiler.llvm.machine import assembly
+from farbench_compiler.target import Target
+from farbench_compiler.toolchain.cache import cache_dir, digest
+
+IN_MEMORY = 128  # artifacts, some tens of KiB each
+ON_DISK_BYTES = 256 << 20
+_SWEEP_EVERY = 64  # entries written between two looks at the folder's size
+
+_lock = threading.Lock()
+_recent: OrderedDict[str, Artifact] = OrderedDict()
+_written = 0
+
+
+@lru_cache(maxsize=1)
+def enabled() -> bool:
+    """Tell whether builds are cached at all; the environment is read once."""
+    return os.environ.get("FARBENCH_BUILD_CACHE", "1") not in ("0", "no", "off")
+
+
+def folder() -> Path:
+    """Give the folder of the entries on disk, beside the toolchain's."""
+    return cache_dir().with_name("builds")
+
+
+@lru_cache(maxsize=1)
+def _compiler() -> str:
+    """Hash the compiler's own sources and LLVM's version: another compiler, other entries."""
+    root = Path(__file__).parent
+    sources = sorted(p for p in root.rglob("*") if p.suffix in (".py", ".c", ".h", ".json"))
+    return digest(str(llvmlite.__version__), *(p.read_bytes() for p in sources))
+
+
+def key_of(*parts: object) -> str | None:
+    """Give the key of a build from all that it depends on; None where it cannot be shared."""
+    try:
+        return fingerprint(_compiler(), *parts)
+    except NoFingerprintError:
+        return None
+
+
+def remember(key: str | None, make: Callable[[], Artifact]) -> Artifact:
+    """Give the artifact of a key, from memory, from disk or made now."""
+    if key is None:
+        return make()
+    with _lock:
+        found = _recent.get(key)
+        if found is not None:
+            _recent.move_to_end(key)
+            return found
+    found = _read(key)
+    if found is None:
+        found = replace(make(), keep=lambda linked: _write(key, linked))
+    with _lock:
+        _recent[key] = found
+        while len(_recent) > IN_MEMORY:
+            _recent.popitem(last=False)
+    return found
+
+
+def clear() -> None:
+    """Forget what is in memory; entries on disk stay."""
+    with _lock:
+        _recent.clear()
+
+
+def _path(key: str) -> Path:
+    return folder() / key[:2] / f"{key}.fbo"
+
+
+def _read(key: str) -> Artifact | None:
+    path = _path(key)
+    if not path.is_file():
+        return None
+    try:
+        found = Artifact.read(path)
+    except LinkError:
+        with contextlib.suppress(OSError):
+            path.unlink()
+        return None
+    with contextlib.suppress(OSError):
+        os.utime(path)  # used now: the last to go
+    return replace(found, assembler=_assembler(found.llvm_ir, found.target))
+
+
+def _assembler(llvm_ir: str, target: Target) -> Callable[[], str]:
+    return lambda: assembly(llvm_ir, target)
+
+
+def _write(key: str, artifact: Artifact) -> None:
+    """Keep a linked artifact on disk; a folder that cannot be written is no error of a build."""
+    global _written
+    path = _path(key)
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True)
+        artifact.save(path)
+        with _lock:
+            _written += 1
+            due = _written % _SWEEP_EVERY == 1
+        if due:
+            sweep(ON_DISK_BYTES)
+
+
+def sweep(most_bytes: int) -> None:
+    """Remove the entries that were used longest ago, until the rest takes `most_bytes` at most."""
+    entries = []
+    for path in folder().glob("??/*.fbo"):
+        with contextlib.suppress(FileNotFoundError):  # another process sweeps as well
+            facts = path.stat()
+            entries.append((facts.st_mtime, facts.st_size, path))
+    total = sum(size for _, size, _ in entries)
+    for _, size, path in sorted(entries):
+        if total <= most_bytes:
+            break
+        path.unlink(missing_ok=True)
+        total -= size

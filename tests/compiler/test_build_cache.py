@@ -1,0 +1,89 @@
+"""Builds come from memory, from disk, or are made; what is broken on disk is made again."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from farbench_compiler import build_cache, te
+from farbench_compiler.artifact import Artifact
+from farbench_compiler.build import build
+
+
+@pytest.fixture(autouse=True)
+def _own_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(build_cache, "folder", lambda: tmp_path / "builds")
+    build_cache.clear()
+
+
+def made(factor: int = 4, *, cache: bool = True) -> Artifact:
+    a = te.placeholder((64,), name="A")
+    c = te.compute((64,), lambda i: a[i] + 1, name="C")
+    schedule = te.create_schedule(c.op)
+    schedule[c].split(c.op.axis[0], factor=factor)
+    return build(schedule, [a, c], cache=cache)
+
+
+def entries(tmp_path: Path) -> list[Path]:
+    return sorted((tmp_path / "builds").glob("*/*.fbo"))
+
+
+def test_an_equal_program_is_the_same_artifact() -> None:
+    assert made() is made()
+    assert made() is not made(factor=8)
+
+
+def test_a_build_without_the_cache_is_made_anew() -> None:
+    assert made(cache=False) is not made(cache=False)
+
+
+def test_another_process_reads_what_was_linked(tmp_path: Path) -> None:
+    first = made()
+    library = first.link()
+    assert len(entries(tmp_path)) == 1
+    build_cache.clear()
+    second = made()
+    assert second is not first
+    assert second.linked == library
+    assert second.manifest == first.manifest
+    assert second.get_source() == first.get_source()
+    assert second.get_source("asm") == first.get_source("asm")
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x05\x06", b"no archive at all"])
+def test_a_broken_entry_is_built_again(tmp_path: Path, content: bytes) -> None:
+    library = made().link()
+    (entry,) = entries(tmp_path)
+    entry.write_bytes(content)
+    build_cache.clear()
+    assert made().link() == library
+    assert entries(tmp_path) == [entry]
+    assert entry.stat().st_size > len(content)
+
+
+def test_a_cut_entry_is_built_again(tmp_path: Path) -> None:
+    library = made().link()
+    (entry,) = entries(tmp_path)
+    entry.write_bytes(entry.read_bytes()[:-100])
+    build_cache.clear()
+    assert made().link() == library
+
+
+def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
+    for factor in (2, 4, 8):
+        made(factor).link()
+    every = entries(tmp_path)
+    for age, path in enumerate(every):
+        os.utime(path, (1e9 - age, 1e9 - age))
+    build_cache.sweep(sum(path.stat().st_size for path in every[:2]))
+    assert entries(tmp_path) == every[:2]
+
+
+def test_a_folder_that_cannot_be_written_stops_no_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr(build_cache, "folder", lambda: tmp_path / "file")
+    assert made().link()
