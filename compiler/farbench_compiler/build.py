@@ -22,6 +22,7 @@ from farbench_compiler.lower import lower
 from farbench_compiler.target import Target
 from farbench_compiler.te.schedule import Schedule
 from farbench_compiler.te.tensor import Tensor
+from farbench_compiler.toolchain import data_object
 from farbench_rpc.manifest import Entry, Manifest, ScalarArg, TensorArg
 from farbench_rpc.manifest.schema import Dim
 
@@ -63,9 +64,19 @@ def build_functions(functions: Sequence[LoopFunction], target: str | Target = "n
     ready = [passes.run(fn, chosen) for fn in functions]
     emitted = emit(ready, chosen)
     entries = tuple(_entry(fn, flat, chosen) for fn, flat in zip(functions, ready, strict=True))
-    digest = hashlib.sha256(emitted.object).hexdigest()
+    objects = (emitted.object, *_constants(ready, chosen))
+    digest = hashlib.sha256(b"".join(objects)).hexdigest()
     manifest = Manifest(entries, chosen.facts, digest)
-    return Artifact((emitted.object,), manifest, chosen, emitted.llvm_ir, lambda: emitted.assembly)
+    return Artifact(objects, manifest, chosen, emitted.llvm_ir, lambda: emitted.assembly)
+
+
+def _constants(functions: Sequence[LoopFunction], target: Target) -> list[bytes]:
+    """Write an object for each constant; equal ones share theirs."""
+    found = {constant.symbol: constant.data for fn in functions for constant in fn.constants}
+    return [
+        data_object(symbol, data, target, alignment=64, hidden=True)
+        for symbol, data in found.items()
+    ]
 
 
 def lower_text(sch: Schedule, args: Sequence[Tensor | Var], name: str = "main") -> str:

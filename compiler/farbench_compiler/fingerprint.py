@@ -16,6 +16,7 @@ from functools import lru_cache
 from farbench_compiler.ir.dtypes import DType
 
 _PLAIN = frozenset((bool, int, float, str, bytes, complex, type(None)))
+_LONG = 64  # bytes: from here on their hash stands for them
 _OWN = "farbench_compiler"
 _ALL = ("*",)  # of a class that declares no fields: whatever an object has
 
@@ -42,7 +43,9 @@ class _Reader:
     def take(self, value: object) -> None:
         """Write a value down."""
         kind = value.__class__
-        if kind in _PLAIN:
+        if kind is bytes and len(value) > _LONG:  # type: ignore[arg-type]
+            self.words.append(hashlib.sha256(value).hexdigest())  # type: ignore[arg-type]
+        elif kind in _PLAIN:
             self.words.append(f"{kind.__name__}{value!r}")
         elif kind is tuple or kind is list:
             assert isinstance(value, (tuple, list))

@@ -18,6 +18,7 @@ truth value is structural equality, so that expressions work as dict keys and in
 
 from __future__ import annotations
 
+import hashlib
 import itertools
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -40,7 +41,7 @@ LogicOp = Literal["and", "or"]
 Scalar = int | float | bool
 ExprLike = Union["Expr", int, float, bool]  # noqa: UP007 - a text has no `|`
 Operator = Callable[["Expr", ExprLike], "Expr"]
-Scope = Literal["arg", "global", "local"]
+Scope = Literal["arg", "const", "global", "local"]
 _uids = itertools.count()
 
 
@@ -247,8 +248,9 @@ class Call(Expr):
 class Buffer:
     """Memory of one dtype and a row-major shape.
 
-    Scope `arg` comes from the caller, `global` from the workspace, `local` from the stack (small
-    and of constant size; it becomes registers where its indices are constant).
+    Scope `arg` comes from the caller, `const` from the library, `global` from the workspace,
+    `local` from the stack (small and of constant size; it becomes registers where its indices are
+    constant).
     """
 
     name: str
@@ -258,6 +260,18 @@ class Buffer:
     alignment: int = 64
     writable: bool = True
     uid: int = field(default_factory=fresh_uid)
+
+
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
+class ConstBuffer(Buffer):
+    """Memory of the library itself, whose elements are known when it is built (`data`, raw)."""
+
+    data: bytes
+
+    @property
+    def symbol(self) -> str:
+        """The name of the data in an object: equal data has one name."""
+        return f"fbc_{hashlib.sha256(self.data).hexdigest()[:32]}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)

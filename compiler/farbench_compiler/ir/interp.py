@@ -23,6 +23,7 @@ from farbench_compiler.ir.expr import (
     Call,
     Cast,
     Compare,
+    ConstBuffer,
     Expr,
     FloatImm,
     IfThenElse,
@@ -74,6 +75,8 @@ def run(fn: LoopFunction, args: Sequence[np.ndarray | int | float]) -> None:
                 )
             memory[arg.uid] = array
             _bind_sizes(arg, array, env)
+    for constant in fn.constants:
+        memory[constant.uid] = _elements(constant)
     with np.errstate(all="ignore"):
         _Compiler(memory).stmt(fn.body)(env)
 
@@ -83,6 +86,11 @@ def _bind_sizes(arg: Buffer, array: np.ndarray, env: Env) -> None:
         symbol = size.value if isinstance(size, Cast) else size
         if isinstance(symbol, Var):
             env.setdefault(symbol.uid, n)
+
+
+def _elements(constant: ConstBuffer) -> np.ndarray:
+    flat = np.frombuffer(constant.data, ops.numpy_dtype(constant.dtype))
+    return flat.reshape([n.value for n in constant.shape if isinstance(n, IntImm)])
 
 
 class _Compiler:

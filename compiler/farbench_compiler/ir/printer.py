@@ -80,6 +80,8 @@ class _Printer:
         args = ", ".join(self._argument(arg) for arg in fn.args)
         symbols = ", ".join(self._argument(s) for s in fn.symbols if s not in fn.args)
         yield f"def {fn.name}({args})" + (f" for {symbols}:" if symbols else ":")
+        for constant in fn.constants:
+            yield f"  constant {self._declared(constant)}"
         yield from self.stmt(fn.body, 1)
 
     def _argument(self, arg: Buffer | Var) -> str:

@@ -8,7 +8,7 @@
            | Let(var, value, body)
            | Evaluate(value)
 
-    function ::= LoopFunction(name, args, symbols, body)
+    function ::= LoopFunction(name, args, symbols, body, constants)
 
 `args` holds the caller's arguments in order: a `Buffer` (scope `arg`) or a `Var` (a scalar
 parameter); `symbols` holds the size variables that are found from the shapes of the arrays. The
@@ -21,7 +21,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from farbench_compiler.ir.expr import Buffer, Expr, Var
+from farbench_compiler.ir.expr import Buffer, ConstBuffer, Expr, Var
 
 LoopKind = Literal["serial", "parallel", "vectorized", "unrolled"]
 
@@ -100,6 +100,7 @@ class LoopFunction:
     args: tuple[Buffer | Var, ...]
     symbols: tuple[Var, ...]
     body: Stmt
+    constants: tuple[ConstBuffer, ...] = ()
 
     @property
     def buffers(self) -> tuple[Buffer, ...]:

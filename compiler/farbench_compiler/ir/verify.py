@@ -93,7 +93,7 @@ class _Verifier:
         self._rules = rules
         self._where = where
         self._vars = {v.uid for v in (*fn.symbols, *fn.scalars)}
-        self._buffers = {b.uid for b in fn.buffers}
+        self._buffers = {b.uid for b in (*fn.buffers, *fn.constants)}
         # Expressions found legal, by scope: what holds outside holds inside, where more is bound.
         # Unrolled code shares them, and a function outlives its check, so that ids stay unique.
         self._legal: list[set[int]] = [set()]
@@ -159,7 +159,8 @@ class _Verifier:
             self._stmt(s.body)
 
     def _allocate(self, s: Stmt, buffer: Buffer, body: Stmt) -> None:
-        self._need(buffer.scope != "arg", "an argument is allocated", s)
+        outside = buffer.scope in ("arg", "const")
+        self._need(not outside, "an argument or a constant is allocated", s)
         self._need(buffer.uid not in self._buffers, f"{buffer.name} is allocated twice", s)
         for extent in buffer.shape:
             self._expr(extent)

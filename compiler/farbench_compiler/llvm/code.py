@@ -15,11 +15,18 @@ class Module:
     functions: list[str] = field(default_factory=list)
     declarations: dict[str, str] = field(default_factory=dict)
     metadata: list[str] = field(default_factory=list)
+    constants: dict[int, str] = field(default_factory=dict)
 
     def declare(self, name: str, result: str, args: tuple[str, ...]) -> str:
         """Declare a function once and give its name."""
         self.declarations.setdefault(name, f"declare {result} @{name}({', '.join(args)})")
         return name
+
+    def constant(self, uid: int, symbol: str, size: int) -> None:
+        """Declare data of the library by its symbol; functions find it by the buffer's number."""
+        self.constants[uid] = f"@{symbol}"
+        kind = f"[{size} x i8], align 64"
+        self.declarations[symbol] = f"@{symbol} = external hidden constant {kind}"
 
     def loop_hint(self, *properties: str) -> str:
         """Add loop metadata and give the reference to it (a loop needs its own)."""

@@ -44,6 +44,8 @@ def write_function(module: Module, fn: LoopFunction, symbol: str, rules: Rules) 
         Number(v, v.dtype, sizes if v in fn.symbols else Interval()) for v in fn.scalars
     )
     seen = Captured(fn.buffers, numbers)
+    for constant in fn.constants:
+        module.constant(constant.uid, constant.symbol, len(constant.data))
     write_unpacking(module, symbol, f"{symbol}.body", seen)
     _Function(module, f"{symbol}.body", seen, rules).write(fn.body)
 
@@ -72,6 +74,7 @@ class _Function:
         self._bodies = 0
         self._buffers = {b.uid: b for b in seen.buffers}
         self._numbers = {number.var.uid: number.var for number in seen.numbers}
+        self._exprs.pointers.update(module.constants)
         for at, buffer in enumerate(seen.buffers):
             self._exprs.pointers[buffer.uid] = f"%b{at}"
         for at, number in enumerate(seen.numbers):

@@ -5,19 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from farbench_compiler.errors import LoweringError, ScheduleError
-from farbench_compiler.ir.expr import Buffer, Cast, Expr, Var
+from farbench_compiler.ir.expr import Buffer, Cast, ConstBuffer, Expr, Var
 from farbench_compiler.ir.simplify import simplify
 from farbench_compiler.ir.stmt import For, Let, LoopFunction, Stmt
 from farbench_compiler.ir.visit import free_vars, walk
 from farbench_compiler.lower.bounds import infer_bounds
 from farbench_compiler.lower.emit import Emitter
 from farbench_compiler.lower.inline import inline_stages
-from farbench_compiler.lower.memory import Memory, argument, temporary
+from farbench_compiler.lower.memory import Memory, argument, embedded, temporary
 from farbench_compiler.lower.nest import Nest
 from farbench_compiler.lower.partition import partition
 from farbench_compiler.lower.placement import Placement
 from farbench_compiler.lower.variables import Variables
-from farbench_compiler.te.operation import PlaceholderOp
+from farbench_compiler.te.operation import ConstantOp, PlaceholderOp
 from farbench_compiler.te.schedule import Schedule
 from farbench_compiler.te.stage import Stage
 from farbench_compiler.te.tensor import Tensor
@@ -37,11 +37,14 @@ def lower(sch: Schedule, args: Sequence[Arg], name: str = "main") -> LoopFunctio
     symbols = _symbols(tensors)
     variables = Variables(symbols)
     nests = infer_bounds(placement, set(tensors), variables)
-    memory = _memory(tensors, nests)
+    memory = {**_memory(tensors, nests), **_embedded(placement)}
     body = Emitter(placement, nests, memory, variables).root()
     sizes = {size: variables.ranges[size] for size in symbols}
     body = simplify(partition(simplify(body, sizes), sizes), sizes)
-    function = LoopFunction(name, tuple(_argument(a, memory) for a in args), symbols, body)
+    given = tuple(_argument(a, memory) for a in args)
+    buffers = (place.buffer for place in memory.values())
+    constants = tuple(b for b in buffers if isinstance(b, ConstBuffer))
+    function = LoopFunction(name, given, symbols, body, constants)
     _check_sizes(function, [a for a in args if isinstance(a, Var)])
     return function
 
@@ -57,6 +60,8 @@ def _check_args(sch: Schedule, args: Sequence[Arg]) -> tuple[Tensor, ...]:
             raise LoweringError(f"argument {i} is {arg!r}; give tensors and te.var alone")
         if any(arg is other for other in args[:i]):
             raise LoweringError(f"argument {i}, {arg.name}, is given twice")
+        if isinstance(arg, Tensor) and isinstance(arg.op, ConstantOp):
+            raise LoweringError(f"argument {i}, {arg.name}, is a constant; leave it out")
         if isinstance(arg, Tensor) and arg not in sch:
             raise LoweringError(f"argument {i}, {arg.name}, is not part of the schedule")
     return tuple(arg for arg in args if isinstance(arg, Tensor))
@@ -67,7 +72,8 @@ def _check_given(sch: Schedule, placement: Placement, tensors: Sequence[Tensor])
     made = {t for op in placement.ops.values() for t in op.outputs}
     for op in placement.ops.values():
         for tensor in op.input_tensors:
-            if tensor not in made and tensor not in tensors:
+            held = isinstance(tensor.op, ConstantOp)
+            if tensor not in made and tensor not in tensors and not held:
                 raise LoweringError(
                     f"{tensor.name} is read by {op.name} but is not among the arguments; add it"
                 )
@@ -100,6 +106,16 @@ def _memory(tensors: Sequence[Tensor], nests: dict[Stage, Nest]) -> dict[Tensor,
         if tensor not in memory:
             memory[tensor] = temporary(tensor, nest)
     return memory
+
+
+def _embedded(placement: Placement) -> dict[Tensor, Memory]:
+    """Give the memory of the constants that some stage reads."""
+    found = {}
+    for op in placement.ops.values():
+        for tensor in op.input_tensors:
+            if isinstance(tensor.op, ConstantOp):
+                found[tensor] = embedded(tensor, tensor.op.data)
+    return found
 
 
 def _check_sizes(function: LoopFunction, scalars: Sequence[Var]) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from farbench_compiler.errors import ScheduleError
-from farbench_compiler.ir.expr import Buffer, Expr, Load, Scope, const
+from farbench_compiler.ir.expr import Buffer, ConstBuffer, Expr, Load, Scope, const
 from farbench_compiler.lower.nest import Nest
 from farbench_compiler.lower.region import constant
 from farbench_compiler.te.stage import At
@@ -37,6 +37,14 @@ class Memory:
 def argument(tensor: Tensor, writable: bool) -> Memory:
     """Make the memory of a tensor that the caller gives."""
     buffer = Buffer(tensor.name, tensor.dtype, tensor.shape, "arg", writable=writable)
+    return Memory(buffer, tuple(const(0) for _ in tensor.shape), tuple(range(tensor.ndim)))
+
+
+def embedded(tensor: Tensor, data: bytes) -> Memory:
+    """Make the memory of a tensor that the library holds."""
+    buffer = ConstBuffer(
+        tensor.name, tensor.dtype, tensor.shape, "const", writable=False, data=data
+    )
     return Memory(buffer, tuple(const(0) for _ in tensor.shape), tuple(range(tensor.ndim)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from farbench_compiler.ir.dtypes import INT64
-from farbench_compiler.ir.expr import Buffer, Expr, IntImm, Load, Var, binary, cast
+from farbench_compiler.ir.expr import Buffer, ConstBuffer, Expr, IntImm, Load, Var, binary, cast
 from farbench_compiler.ir.interval import Interval
 from farbench_compiler.ir.simplify import Simplifier
 from farbench_compiler.ir.stmt import Allocate, For, Let, LoopFunction, Stmt, Store
@@ -17,7 +17,8 @@ def flatten(fn: LoopFunction) -> LoopFunction:
     ranges = {symbol: Interval(0, None) for symbol in fn.symbols}
     flattener = _Flattener(Simplifier(ranges))
     args = tuple(flattener.buffer(arg) if isinstance(arg, Buffer) else arg for arg in fn.args)
-    return replace(fn, args=args, body=flattener.stmt(fn.body))
+    constants = tuple(flattener.constant(c) for c in fn.constants)
+    return replace(fn, args=args, constants=constants, body=flattener.stmt(fn.body))
 
 
 class _Flattener:
@@ -30,6 +31,11 @@ class _Flattener:
         if made is None:
             size = self._simplifier.expr(_product(buffer.shape))
             made = self._made[buffer.uid] = replace(buffer, shape=(size,))
+        return made
+
+    def constant(self, buffer: ConstBuffer) -> ConstBuffer:
+        made = self.buffer(buffer)
+        assert isinstance(made, ConstBuffer)
         return made
 
     def _index(self, buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Expr]:

@@ -11,6 +11,7 @@ from farbench_compiler.te.compute import (
     compute,
     compute_all,
     const,
+    constant,
     placeholder,
     size_var,
     var,
@@ -54,7 +55,7 @@ from farbench_compiler.te.intrinsics import (
     truncdiv,
     truncmod,
 )
-from farbench_compiler.te.operation import ComputeOp, Operation, PlaceholderOp
+from farbench_compiler.te.operation import ComputeOp, ConstantOp, Operation, PlaceholderOp
 from farbench_compiler.te.reduction import (
     all,
     any,
@@ -71,12 +72,12 @@ from farbench_compiler.te.stage import Stage
 from farbench_compiler.te.tensor import Tensor, TensorSlice
 
 __all__ = [
-    "ComputeOp", "Expr", "IntImm", "IterVar", "Operation", "PlaceholderOp", "Range", "Schedule",
-    "ScheduleError", "Stage", "Tensor", "TensorSlice", "Var", "abs", "all", "any", "ceil", "clz",
-    "comm_reducer", "compute", "compute_all", "const", "cos", "cosh", "create_schedule", "div",
-    "erf", "exp", "exp2", "floor", "floordiv", "floormod", "fma", "if_then_else", "indexdiv",
-    "indexmod", "isfinite", "isinf", "isnan", "log", "log10", "log2", "max", "max_value", "min",
-    "min_value", "placeholder", "popcount", "pow", "power", "prod", "reduce_axis", "round",
-    "rsqrt", "select", "sigmoid", "sin", "sinh", "size_var", "sqrt", "sum", "tan", "tanh", "trunc",
-    "truncdiv", "truncmod", "var",
+    "ComputeOp", "ConstantOp", "Expr", "IntImm", "IterVar", "Operation", "PlaceholderOp",
+    "Range", "Schedule", "ScheduleError", "Stage", "Tensor", "TensorSlice", "Var", "abs", "all",
+    "any", "ceil", "clz", "comm_reducer", "compute", "compute_all", "const", "constant", "cos",
+    "cosh", "create_schedule", "div", "erf", "exp", "exp2", "floor", "floordiv", "floormod",
+    "fma", "if_then_else", "indexdiv", "indexmod", "isfinite", "isinf", "isnan", "log", "log10",
+    "log2", "max", "max_value", "min", "min_value", "placeholder", "popcount", "pow", "power",
+    "prod", "reduce_axis", "round", "rsqrt", "select", "sigmoid", "sin", "sinh", "size_var",
+    "sqrt", "sum", "tan", "tanh", "trunc", "truncdiv", "truncmod", "var",
 ]  # fmt: skip

@@ -5,12 +5,15 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 
+import numpy as np
+import numpy.typing as npt
+
 from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir import expr as ir
 from farbench_compiler.ir.dtypes import FLOAT32, INT32, INT64, DType, dtype
 from farbench_compiler.ir.expr import Expr, ExprLike, IntImm, Scalar, Var, as_expr
 from farbench_compiler.te.axis import IterVar, Range, as_index
-from farbench_compiler.te.operation import ComputeOp, PlaceholderOp
+from farbench_compiler.te.operation import ComputeOp, ConstantOp, PlaceholderOp
 from farbench_compiler.te.tensor import Tensor
 
 Shape = Sequence[ExprLike] | ExprLike
@@ -59,6 +62,15 @@ def _shape(name: str, shape: Shape) -> tuple[Expr, ...]:
 def placeholder(shape: Shape, dtype: str | DType = FLOAT32, name: str = "placeholder") -> Tensor:
     """Make a tensor that the caller of the function gives."""
     return PlaceholderOp(name, _shape(name, shape), _dtype(dtype)).output(0)
+
+
+def constant(array: npt.ArrayLike, name: str = "constant") -> Tensor:
+    """Make a tensor of an array's elements, which become part of the library: no argument."""
+    given = np.ascontiguousarray(array)
+    if given.dtype.byteorder == ">":
+        given = given.astype(given.dtype.newbyteorder("<"))
+    shape = _shape(name, [int(n) for n in np.shape(array)])
+    return ConstantOp(name, shape, _dtype(given.dtype.name), given.tobytes()).output(0)
 
 
 def compute(

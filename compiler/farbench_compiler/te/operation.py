@@ -1,6 +1,7 @@
 """Operations: where tensors come from.
 
     operation ::= PlaceholderOp(name, shape, dtype)         the caller gives it
+                | ConstantOp(name, shape, dtype, data)      the library holds it
                 | ComputeOp(name, axis, body)               one expression an element and output
 
 Operations never change. A schedule that rewrites one (a cache, later a rfactor) makes another that
@@ -72,6 +73,13 @@ class PlaceholderOp(Operation):
     def outputs(self) -> tuple[Tensor, ...]:
         """The one tensor."""
         return (Tensor(self.name, self.dtype, self.shape, op=self),)
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConstantOp(PlaceholderOp):
+    """A tensor whose elements are known when the library is built, and become part of it."""
+
+    data: bytes
 
 
 @dataclass(frozen=True, eq=False, repr=False)

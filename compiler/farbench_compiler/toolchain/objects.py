@@ -44,8 +44,10 @@ def _strings(names: Sequence[str]) -> tuple[bytes, list[int]]:
     return bytes(table), offsets
 
 
-def data_object(symbol: str, data: bytes, target: Target) -> bytes:
-    """Write an object with one read-only data symbol, aligned to 8 bytes.
+def data_object(
+    symbol: str, data: bytes, target: Target, *, alignment: int = 8, hidden: bool = False
+) -> bytes:
+    """Write an object with one read-only data symbol; a hidden one stays inside its library.
 
     Its sections are: null, .rodata, .symtab, .strtab, .shstrtab and an empty .note.GNU-stack, which
     says that no executable stack is needed.
@@ -54,15 +56,16 @@ def data_object(symbol: str, data: bytes, target: Target) -> bytes:
     header_bytes, symbol_size = (64, 24) if wide else (52, 16)
     names, (symbol_name,) = _strings([symbol])
     labels, label = _strings([".rodata", ".symtab", ".strtab", ".shstrtab", ".note.GNU-stack"])
+    seen = 2 if hidden else 0  # st_other: the visibility
     if wide:
-        entry = struct.pack("<IBBHQQ", symbol_name, 0x11, 0, 1, 0, len(data))
+        entry = struct.pack("<IBBHQQ", symbol_name, 0x11, seen, 1, 0, len(data))
     else:
-        entry = struct.pack("<IIIBBH", symbol_name, 0, len(data), 0x11, 0, 1)
+        entry = struct.pack("<IIIBBH", symbol_name, 0, len(data), 0x11, seen, 1)
     symtab = bytes(symbol_size) + entry
     body = bytearray(header_bytes)
     offsets = []
     for part in (data, symtab, names, labels):
-        body += bytes(-len(body) % 8)
+        body += bytes(-len(body) % (alignment if part is data else 8))
         offsets.append(len(body))
         body += part
     body += bytes(-len(body) % 8)
@@ -70,7 +73,7 @@ def data_object(symbol: str, data: bytes, target: Target) -> bytes:
     sections = bytes(struct.calcsize(layout))
     # name, type, flags, address, offset, size, link, info, alignment, entry size
     for row in (
-        (label[0], 1, 2, 0, offsets[0], len(data), 0, 0, 8, 0),
+        (label[0], 1, 2, 0, offsets[0], len(data), 0, 0, alignment, 0),
         (label[1], 2, 0, 0, offsets[1], len(symtab), 3, 1, 8, symbol_size),
         (label[2], 3, 0, 0, offsets[2], len(names), 0, 0, 1, 0),
         (label[3], 3, 0, 0, offsets[3], len(labels), 0, 0, 1, 0),
