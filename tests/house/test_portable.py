@@ -75,7 +75,7 @@ def test_device_and_rpc_import_what_boards_have() -> None:
 
 
 def test_compiler_imports_nothing_of_the_wire() -> None:
-    program = BOARD_ONLY.replace('"zmq", "msgpack"', '"numpy", "ml_dtypes", "llvmlite", "ziglang"').replace(
-        '"farbench_device_runtime"', '"farbench_compiler", "platformdirs", "msgpack"'
-    )
+    program = BOARD_ONLY.replace(
+        '"zmq", "msgpack"', '"numpy", "ml_dtypes", "llvmlite", "ziglang"'
+    ).replace('"farbench_device_runtime"', '"farbench_compiler", "platformdirs", "msgpack"')
     run(program, modules("compiler"))

@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from farbench_compiler.ir import dots
 from farbench_compiler.ir.bfloat import BFLOAT16, to_bfloat16
 from farbench_compiler.ir.dtypes import DType, int_range
 
@@ -213,6 +214,8 @@ def _each(function: Callable[[int], int]) -> Function:
 
 def call(name: str, of: DType) -> Function:
     """Give an intrinsic on arguments of a dtype."""
+    if name in dots.NAMES:
+        return dots.reference(name)
     mask = (1 << of.bits) - 1
     if name == "popcount":
         return _each(lambda x: (x & mask).bit_count())

@@ -1,8 +1,8 @@
 """Check that loop IR is legal at its stage, so that a wrong program stops where it is born.
 
-Stages: `lowered` (what lowering leaves: as many indices as dimensions, every kind of loop, scalars
-alone), `linear` (one index a buffer, vectors may stand beside loops still to be vectorised or
-unrolled), `flat` (what machine code is emitted from).
+Stages: `lowered` (what lowering leaves: as many indices as dimensions, every kind of loop, no
+vectors but those of declared intrinsics), `linear` (one index a buffer, vectors may stand beside
+loops still to be vectorised or unrolled), `flat` (what machine code is emitted from).
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 from farbench_compiler.errors import VerifyError
+from farbench_compiler.ir import dots
 from farbench_compiler.ir.dtypes import DType
 from farbench_compiler.ir.expr import (
     Binary,
@@ -66,7 +67,9 @@ class _Rules:
 
 STAGES: dict[Stage, _Rules] = {
     "lowered": _Rules(
-        _SCALARS, frozenset(("serial", "parallel", "vectorized", "unrolled")), one_index=False
+        _SCALARS | {Ramp, Broadcast},
+        frozenset(("serial", "parallel", "vectorized", "unrolled")),
+        one_index=False,
     ),
     "linear": _Rules(
         _SCALARS | {Ramp, Broadcast},
@@ -210,6 +213,12 @@ class _Verifier:
                 self._expr(child)
 
 
+def _call_problem(e: Call) -> str | None:
+    if e.name in dots.NAMES:
+        return dots.misfit(e)
+    return None if e.name in INTRINSICS else f"{e.name} is no intrinsic"
+
+
 def _type_problem(e: Expr) -> str | None:
     """Say what is wrong with the dtypes of an expression, if anything is."""
     match e:
@@ -226,8 +235,8 @@ def _type_problem(e: Expr) -> str | None:
                 return f"{cond.dtype} chooses {dtype}"
         case Cast(dtype, value) if dtype.lanes != value.dtype.lanes:
             return f"{value.dtype} cast to {dtype}"
-        case Call(name, _, _) if name not in INTRINSICS:
-            return f"{name} is no intrinsic"
+        case Call():
+            return _call_problem(e)
         case Broadcast(value, lanes, dtype) if dtype != value.dtype.with_lanes(lanes):
             return f"{value.dtype} broadcast to {dtype}"
         case Ramp(base, stride, lanes, dtype):

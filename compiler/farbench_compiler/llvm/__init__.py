@@ -44,6 +44,7 @@ def emit(functions: Sequence[LoopFunction], target: Target) -> Emitted:
         wide_halves=target.arch == "aarch64",
         fuse_vectors=target.arch == "armv7" and target.has("vfp4"),
         fast_math=target.fast_math,
+        features=frozenset(target.features),
     )
     module = Module()
     for fn in functions:

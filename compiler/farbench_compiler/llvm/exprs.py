@@ -10,6 +10,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from farbench_compiler.ir import dots
 from farbench_compiler.ir.dtypes import BOOL, DType, int_range
 from farbench_compiler.ir.expr import (
     Binary,
@@ -31,6 +32,7 @@ from farbench_compiler.ir.expr import (
 )
 from farbench_compiler.ir.interval import ANY, Interval, bounds
 from farbench_compiler.ir.visit import walk
+from farbench_compiler.llvm import dots as native_dots
 from farbench_compiler.llvm import intrinsics
 from farbench_compiler.llvm.arithmetic import Arithmetic
 from farbench_compiler.llvm.code import Code
@@ -56,6 +58,7 @@ class Rules:
     wide_halves: bool = False
     fuse_vectors: bool = False
     fast_math: bool = False
+    features: frozenset[str] = frozenset()
 
 
 class Exprs:
@@ -72,6 +75,7 @@ class Exprs:
         self._written: list[dict[tuple[str, int], tuple[Expr, str]]] = [{}]
         self._wide_halves = rules.wide_halves
         self._fuse_vectors = rules.fuse_vectors
+        self._features = rules.features
         self.mask: tuple[str, int] | None = None
 
     def bind(self, var: Var, value: str, of: DType | None = None, known: Interval = ANY) -> None:
@@ -282,6 +286,8 @@ class Exprs:
 
     def _call(self, e: Call) -> str:
         args = [self.value(arg) for arg in e.args]
+        if e.name in dots.NAMES:
+            return native_dots.call(self.code, e, args, self._features)
         return intrinsics.call(self.ops, e.name, args, e.args[0].dtype, e.dtype)
 
     def _load(self, e: Load) -> str:

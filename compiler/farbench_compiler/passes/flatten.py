@@ -5,7 +5,17 @@ from __future__ import annotations
 from dataclasses import replace
 
 from farbench_compiler.ir.dtypes import INT64
-from farbench_compiler.ir.expr import Buffer, ConstBuffer, Expr, IntImm, Load, Var, binary, cast
+from farbench_compiler.ir.expr import (
+    Buffer,
+    ConstBuffer,
+    Expr,
+    IntImm,
+    Load,
+    Ramp,
+    Var,
+    binary,
+    cast,
+)
 from farbench_compiler.ir.interval import Interval
 from farbench_compiler.ir.simplify import Simplifier
 from farbench_compiler.ir.stmt import Allocate, For, Let, LoopFunction, Stmt, Store
@@ -40,9 +50,20 @@ class _Flattener:
 
     def _index(self, buffer: Buffer, indices: tuple[Expr, ...]) -> tuple[Expr]:
         total: Expr = IntImm(0)
+        step: Expr = IntImm(0)
+        lanes = 1
         for index, extent in zip(indices, buffer.shape, strict=True):
-            total = binary("add", binary("mul", total, cast(INT64, extent)), cast(INT64, index))
-        return (self._simplifier.expr(total),)
+            size = cast(INT64, extent)
+            if isinstance(index, Ramp):  # of a declared intrinsic: lanes along one dimension
+                lanes, stride, index = index.lanes, index.stride, index.base
+            else:
+                stride = IntImm(0)
+            total = binary("add", binary("mul", total, size), cast(INT64, index))
+            step = binary("add", binary("mul", step, size), cast(INT64, stride))
+        total = self._simplifier.expr(total)
+        if lanes == 1:
+            return (total,)
+        return (Ramp(total, self._simplifier.expr(step), lanes, INT64.with_lanes(lanes)),)
 
     def expr(self, e: Expr) -> Expr:
         e = map_children(e, self.expr)

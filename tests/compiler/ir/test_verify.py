@@ -79,7 +79,6 @@ ILLEGAL: list[tuple[Stmt, str]] = [
     (store(ZERO, FloatImm(0.0)), "the index is float32"),
     (loop(store(ZERO), extent=const(4, "int32")), "int64 loop to int32"),
     (Let(Y, ZERO, store(ZERO)), "int64 bound to float32"),
-    (Evaluate(Broadcast(ZERO, 4, F32.with_lanes(4))), "no Broadcast belongs here"),
     (Allocate(Buffer("L", F32, (Y,), "local"), store(ZERO)), "bound nowhere: y"),
     (
         loop(Allocate(Buffer("L", F32, (X,), "local"), store(ZERO))),
