@@ -23,7 +23,6 @@ from farbench_compiler.ir.expr import (
 )
 from farbench_compiler.ir.stmt import (
     Allocate,
-    Evaluate,
     For,
     IfThen,
     Let,
@@ -84,7 +83,10 @@ ILLEGAL: list[tuple[Stmt, str]] = [
         loop(Allocate(Buffer("L", F32, (X,), "local"), store(ZERO))),
         "a local buffer has no constant size",
     ),
-    (Allocate(Buffer("L", F32, (IntImm(1),), "arg"), store(ZERO)), "an argument or a constant is allocated"),
+    (
+        Allocate(Buffer("L", F32, (IntImm(1),), "arg"), store(ZERO)),
+        "an argument or a constant is allocated",
+    ),
 ]
 
 
