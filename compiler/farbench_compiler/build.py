@@ -64,13 +64,13 @@ def build_functions(functions: Sequence[LoopFunction], target: str | Target = "n
     ready = [passes.run(fn, chosen) for fn in functions]
     emitted = emit(ready, chosen)
     entries = tuple(_entry(fn, flat, chosen) for fn, flat in zip(functions, ready, strict=True))
-    objects = (emitted.object, *_constants(ready, chosen))
+    objects = (emitted.object, *constant_objects(ready, chosen))
     digest = hashlib.sha256(b"".join(objects)).hexdigest()
     manifest = Manifest(entries, chosen.facts, digest)
     return Artifact(objects, manifest, chosen, emitted.llvm_ir, lambda: emitted.assembly)
 
 
-def _constants(functions: Sequence[LoopFunction], target: Target) -> list[bytes]:
+def constant_objects(functions: Sequence[LoopFunction], target: Target) -> list[bytes]:
     """Write an object for each constant; equal ones share theirs."""
     found = {constant.symbol: constant.data for fn in functions for constant in fn.constants}
     return [

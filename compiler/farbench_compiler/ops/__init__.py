@@ -5,7 +5,8 @@ vector width and number of registers; sizes are Python integers.
 """
 
 from farbench_compiler.ops.conv2d import conv2d
+from farbench_compiler.ops.depthwise import depthwise_conv2d
 from farbench_compiler.ops.elementwise import vector_add
 from farbench_compiler.ops.matmul import matmul
 
-__all__ = ["conv2d", "matmul", "vector_add"]
+__all__ = ["conv2d", "depthwise_conv2d", "matmul", "vector_add"]

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from farbench_compiler import passes
+from farbench_compiler.build import constant_objects
 from farbench_compiler.ir.stmt import LoopFunction
 from farbench_compiler.llvm import Emitted, emit, symbol_of
 from farbench_compiler.target import Target
@@ -79,11 +80,11 @@ def aligned(array: Array) -> Array:
 
 
 @contextmanager
-def loaded(emitted: Emitted, name: str) -> Iterator[int]:
+def loaded(emitted: Emitted, name: str, constants: Sequence[bytes] = ()) -> Iterator[int]:
     """Give the address of a function while its library is loaded."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "kernel.so")
-        path.write_bytes(link_shared((emitted.object,), emitted.target))
+        path.write_bytes(link_shared((emitted.object, *constants), emitted.target))
         library = ctypes.CDLL(str(path))
         address = ctypes.cast(library[symbol_of(name)], ctypes.c_void_p).value
         assert address is not None
@@ -117,7 +118,8 @@ def run(
     """Compile a lowered function and call it on arrays, which must be aligned."""
     chosen = Target.parse(target)
     emitted = emit([passes.run(fn, chosen)], chosen)
-    return call(emitted, fn.name, buffers, scalars, runtime)
+    constants = constant_objects([fn], chosen)
+    return call(emitted, fn.name, buffers, scalars, runtime, constants)
 
 
 def call(
@@ -126,6 +128,7 @@ def call(
     buffers: Sequence[Array],
     scalars: Sequence[int] = (),
     runtime: Runtime | None = None,
+    constants: Sequence[bytes] = (),
 ) -> int:
     """Call a function of an emitted object; gives its status."""
     runtime = runtime or Runtime()
@@ -134,7 +137,7 @@ def call(
     )
     addresses = (ctypes.c_void_p * max(1, len(buffers)))(*(b.ctypes.data for b in buffers))
     slots = (ctypes.c_int64 * max(1, len(scalars)))(*scalars)
-    with loaded(emitted, name) as address:
+    with loaded(emitted, name, constants) as address:
         kernel = ctypes.CFUNCTYPE(
             ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
         )(address)

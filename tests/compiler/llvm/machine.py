@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from farbench.boards import Board
 from farbench_compiler import passes
+from farbench_compiler.build import constant_objects
 from farbench_compiler.ir.stmt import LoopFunction
 from farbench_compiler.llvm import emit, symbol_of
 from farbench_compiler.target import Target
@@ -41,7 +42,8 @@ class BoardMachine:
         here.mkdir()
         emitted = emit([passes.run(fn, self._target)], self._target)
         library = here / "kernel.so"
-        library.write_bytes(link_shared((emitted.object,), self._target))
+        objects = (emitted.object, *constant_objects([fn], self._target))
+        library.write_bytes(link_shared(objects, self._target))
         files = [here / str(i) for i in range(len(buffers))]
         for file, buffer in zip(files, buffers, strict=True):
             file.write_bytes(buffer.tobytes())

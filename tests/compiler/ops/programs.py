@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -10,9 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from farbench.validation import compare, sum_tolerance
-from farbench.workloads import conv2d_reference
 from farbench_compiler import ops
 from farbench_compiler.lower import lower
+from farbench_compiler.ops.window import Padding, Pair, edges, pair
 from farbench_compiler.te.schedule import Schedule
 from farbench_compiler.te.tensor import Tensor
 from tests.compiler.llvm.jit import Run, aligned
@@ -71,26 +72,48 @@ def check_matmul(
 
 @dataclass(frozen=True)
 class Layer:
-    """One convolution: images, height, width, channels in and out, kernel, stride, padding."""
+    """One convolution; `held` weights are part of the library."""
 
     images: int
     height: int
     width: int
     cin: int
     cout: int
-    kernel: int
-    stride: int
-    padding: int
+    kernel: Pair
+    stride: Pair = 1
+    padding: Padding = 0
+    dilation: Pair = 1
+    groups: int = 1
+    held: bool = False
 
     def check(self, place: Place, dtype: str = "float32", *, parallel: bool = False) -> None:
         """Build, run and compare it."""
+        shape = (self.cout, self.cin // self.groups, *pair(self.kernel))
         data = numbers((self.images, self.cin, self.height, self.width), dtype, 3)
-        weight = numbers((self.cout, self.cin, self.kernel, self.kernel), dtype, 4)
+        weight = numbers(shape, dtype, 4)
         program = ops.conv2d(
             self.images, self.height, self.width, self.cin, self.cout, self.kernel, self.stride,
-            self.padding, dtype, place.target, parallel=parallel,
+            self.padding, dtype, place.target, dilation=self.dilation, groups=self.groups,
+            weight=weight if self.held else None, parallel=parallel,
         )  # fmt: skip
         wide = "f8" if np.dtype(dtype).kind == "f" else dtype
-        wanted = conv2d_reference(data.astype(wide), weight.astype(wide), self.stride, self.padding)
-        got = place.compute(program, [data, weight], wanted.shape)
-        check(got, wanted, self.cin * self.kernel**2)
+        wanted = self.reference(data.astype(wide), weight.astype(wide))
+        given = [data] if self.held else [data, weight]
+        check(place.compute(program, given, wanted.shape), wanted, math.prod(shape[1:]))
+
+    def reference(self, data: Array, weight: Array) -> Array:
+        """Convolve tap by tap."""
+        top, left, bottom, right = edges(self.padding)
+        padded = np.pad(data, ((0, 0), (0, 0), (top, bottom), (left, right)))
+        (down, across), (high, wide) = pair(self.stride), pair(self.kernel)
+        (far_down, far_across) = pair(self.dilation)
+        rows = (padded.shape[2] - (high - 1) * far_down - 1) // down + 1
+        columns = (padded.shape[3] - (wide - 1) * far_across - 1) // across + 1
+        out = np.zeros((self.images, self.cout, rows, columns), data.dtype)
+        each, depth = self.cout // self.groups, self.cin // self.groups
+        for o, kh, kw in np.ndindex(self.cout, high, wide):
+            first = o // each * depth
+            part = padded[:, first : first + depth, kh * far_down :, kw * far_across :]
+            part = part[:, :, : (rows - 1) * down + 1 : down, : (columns - 1) * across + 1 : across]
+            out[:, o] += np.einsum("nchw,c->nhw", part, weight[o, :, kh, kw])
+        return out
