@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from farbench.result import TimingResult
     from farbench.session import Session
     from farbench.tracker import Tracker, connect_tracker
-    from farbench_compiler import te, topi
+    from farbench_compiler import te, tir, topi
     from farbench_compiler.target import Target
 
 __version__ = "0.1.0"
@@ -32,6 +32,7 @@ __version__ = "0.1.0"
 _EXPORTS: dict[str, tuple[str, str]] = {
     "te": ("farbench_compiler.te", ""),
     "topi": ("farbench_compiler.topi", ""),
+    "tir": ("farbench_compiler.tir", ""),
     "nd": ("farbench.nd", ""),
     "errors": ("farbench.errors", ""),
     "fill": ("farbench.fill", ""),
@@ -69,6 +70,7 @@ __all__ = [
     "nd",
     "stats",
     "te",
+    "tir",
     "topi",
 ]
 

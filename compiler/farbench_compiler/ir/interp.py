@@ -192,6 +192,8 @@ class _Compiler:
 
         def place(env: Env) -> tuple[Value, ...]:
             at = tuple(part(env) for part in parts)
+            if len(at) > 1 and not isinstance(at[-1], int):
+                at = _over_rows(at, memory[uid].shape)
             for i, n in zip(at, memory[uid].shape, strict=True):
                 inside = 0 <= i < n if isinstance(i, int) else ((i >= 0) & (i < n)).all()
                 if not inside:
@@ -262,6 +264,15 @@ class _Compiler:
     def _call(self, name: str, args: tuple[Expr, ...], dtype: DType) -> Eval:
         parts, function = [self.expr(a) for a in args], ops.call(name, args[0].dtype)
         return lambda env: function(*(part(env) for part in parts))
+
+
+def _over_rows(at: tuple[Value, ...], shape: tuple[int, ...]) -> tuple[Value, ...]:
+    """Let lanes that leave the last dimension go on in the next row, as they do in memory."""
+    rows = [at[-1]]
+    for size in shape[:0:-1]:
+        over, rows[0] = rows[0] // size, rows[0] % size
+        rows.insert(0, over)
+    return (*(a + r for a, r in zip(at[:-1], rows, strict=False)), rows[-1])
 
 
 def _apply2(function: Callable[[Value, Value], Value], x: Eval, y: Eval) -> Eval:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir.expr import Expr, IntImm, Load, Var, logic
 from farbench_compiler.ir.stmt import Allocate, For, IfThen, Let, Seq, Stmt, Store
 from farbench_compiler.ir.visit import free_vars, map_children, substitute
 from farbench_compiler.lower.memory import Memory
 from farbench_compiler.lower.nest import Guard, Nest
 from farbench_compiler.lower.placement import Placement
+from farbench_compiler.lower.tensorize import Piece, piece_of
 from farbench_compiler.lower.variables import Variables
 from farbench_compiler.te.reduction import Reduce
 from farbench_compiler.te.stage import Stage
@@ -41,8 +43,10 @@ class Emitter:
         return body
 
     def _stage(self, nest: Nest) -> Stmt:
-        body = self._step(nest)
-        for level in reversed(range(len(nest.loops))):
+        piece = piece_of(nest, self.memory, self.variables)
+        body = self._step(nest) if piece is None else piece.step
+        self._check_inside(nest, piece)
+        for level in reversed(range(len(nest.loops) if piece is None else piece.level)):
             loop = nest.loops[level]
             body = self._produce(self.placement.attached(nest.stage, loop.axis), body)
             body = _guarded(nest.guards, level, body)
@@ -50,7 +54,7 @@ class Emitter:
             if loop.var is not None:
                 body = For(loop.var, IntImm(0), loop.extent, loop.kind, body)
             if level == nest.first_reduce:
-                body = Seq((self._start(nest), body))
+                body = Seq((self._start(nest, piece), body))
         return _guarded(nest.guards, -1, body)
 
     def _step(self, nest: Nest) -> Stmt:
@@ -81,18 +85,29 @@ class Emitter:
             body = Let(var, value, body)
         return body
 
-    def _start(self, nest: Nest) -> Stmt:
+    def _check_inside(self, nest: Nest, piece: Piece | None) -> None:
+        if piece is None:
+            return
+        for loop in nest.loops[piece.level :]:
+            for stage in self.placement.attached(nest.stage, loop.axis):
+                raise ScheduleError(
+                    f"tensorize: stage {stage.name} is computed at axis {loop.axis.name} of stage "
+                    f"{nest.stage.name}, which is inside of the intrinsic; attach it further out"
+                )
+
+    def _start(self, nest: Nest, piece: Piece | None = None) -> Stmt:
         """Write the initial values, over copies of the data loops inside the first reduce loop."""
         reduction = nest.op.reduction
         if not isinstance(reduction, Reduce):
             return Seq(())
         first = nest.first_reduce
-        inner = [p for p in range(first, len(nest.loops)) if nest.loops[p].axis.kind == "data"]
+        last = len(nest.loops) if piece is None else piece.level
+        inner = [p for p in range(first, last) if nest.loops[p].axis.kind == "data"]
         fresh = self._fresh(nest, inner)
         stores = [self._store(nest, i, self._resolve(e, nest))
                   for i, e in enumerate(reduction.init)]  # fmt: skip
-        body: Stmt = Seq(tuple(stores))
-        for level in reversed(range(first, len(nest.loops))):
+        body: Stmt = Seq(tuple(stores)) if piece is None else piece.reset
+        for level in reversed(range(first, last)):
             guards = [g for g in nest.guards if self._only_data(g, nest, fresh)]
             body = _bound(nest, level, _guarded(guards, level, body), fresh)
             loop = nest.loops[level]

@@ -70,12 +70,16 @@ from farbench_compiler.te.reduction import (
 from farbench_compiler.te.schedule import Schedule, create_schedule
 from farbench_compiler.te.stage import Stage
 from farbench_compiler.te.tensor import Tensor, TensorSlice
+from farbench_compiler.te.tensorize import Buffers, TensorIntrin, decl_tensor_intrin
+from farbench_compiler.tir.buffer import decl_buffer
 
 __all__ = [
-    "ComputeOp", "ConstantOp", "Expr", "IntImm", "IterVar", "Operation", "PlaceholderOp",
-    "Range", "Schedule", "ScheduleError", "Stage", "Tensor", "TensorSlice", "Var", "abs", "all",
+    "Buffers", "ComputeOp", "ConstantOp", "Expr", "IntImm", "IterVar", "Operation", "PlaceholderOp",
+    "Range", "Schedule", "ScheduleError", "Stage", "Tensor", "TensorIntrin", "TensorSlice", "Var",
+    "abs", "all",
     "any", "ceil", "clz", "comm_reducer", "compute", "compute_all", "const", "constant", "cos",
-    "cosh", "create_schedule", "div", "erf", "exp", "exp2", "floor", "floordiv", "floormod",
+    "cosh", "create_schedule", "decl_buffer",
+    "decl_tensor_intrin", "div", "erf", "exp", "exp2", "floor", "floordiv", "floormod",
     "fma", "if_then_else", "indexdiv", "indexmod", "isfinite", "isinf", "isnan", "log", "log10",
     "log2", "max", "max_value", "min", "min_value", "placeholder", "popcount", "pow", "power",
     "prod", "reduce_axis", "round", "rsqrt", "select", "sigmoid", "sin", "sinh", "size_var",

@@ -19,6 +19,7 @@ from farbench_compiler.te.relation import Fuse, Relation, Split
 
 if TYPE_CHECKING:
     from farbench_compiler.te.schedule import Schedule
+    from farbench_compiler.te.tensorize import TensorIntrin
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +59,7 @@ class Stage:
         self.leaf_iter_vars: list[IterVar] = [*op.axis, *op.reduce_axis]
         self.kinds: dict[IterVar, LoopKind] = {}
         self.attach: Attach = Root()
+        self.tensorized: tuple[IterVar, TensorIntrin] | None = None
 
     @property
     def name(self) -> str:
@@ -157,6 +159,20 @@ class Stage:
             raise self._error(primitive, axis, f"is {before} already; split it to have both")
         self.kinds[axis] = kind
 
+    def tensorize(self, axis: IterVar, intrin: TensorIntrin) -> None:
+        """Let a declared intrinsic compute what the loop and those inside it do.
+
+        What it demands of them is checked when the schedule is lowered.
+        """
+        self._leaf("tensorize", axis)
+        if not hasattr(intrin, "update"):
+            raise self._error("tensorize", axis, "needs an intrinsic of te.decl_tensor_intrin")
+        if self.tensorized is not None:
+            raise self._error(
+                "tensorize", axis, f"comes after {self.tensorized[1].name}; one is all"
+            )
+        self.tensorized = (axis, intrin)
+
     def compute_at(self, parent: Stage, scope: IterVar) -> None:
         """Compute what one step of the loop `scope` of `parent` reads, inside that loop."""
         self._placeable("compute_at")
@@ -181,7 +197,7 @@ class Stage:
                 f"compute_inline: stage {self.name} reduces over "
                 f"{self.op.reduce_axis[0].name}; use compute_at"
             )
-        if self.relations or self.kinds:
+        if self.relations or self.kinds or self.tensorized:
             raise ScheduleError(
                 f"compute_inline: stage {self.name} has scheduled loops, which inlining would drop"
             )
