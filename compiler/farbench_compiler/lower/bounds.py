@@ -61,12 +61,23 @@ def _needed(
 
 def _whole_vector(stage: Stage, axis: IterVar, part: Part) -> Part:
     """Widen a part to all lanes of an axis that is one vector: 11 lanes would be 8 + 2 + 1."""
+    if _in_intrinsic(stage, axis):
+        return Part(axis.domain.begin, axis.domain.extent)
     size, needed = constant(axis.domain.extent), constant(part.extent)
     if stage.kinds.get(axis) != "vectorized" or size is None or needed is None:
         return part
     if size > MOST_LANES or _power_of_two(needed) or not _power_of_two(size):
         return part
     return Part(axis.domain.begin, const(size))
+
+
+def _in_intrinsic(stage: Stage, axis: IterVar) -> bool:
+    """Tell whether a declared intrinsic computes an axis as a whole, whatever of it is read."""
+    place = stage.leaf_index(axis)
+    if stage.tensorized is None or place is None:
+        return False
+    first = stage.leaf_index(stage.tensorized[0])
+    return first is not None and place >= first
 
 
 def _power_of_two(n: int) -> bool:

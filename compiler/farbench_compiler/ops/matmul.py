@@ -9,13 +9,21 @@ from __future__ import annotations
 
 from farbench_compiler import te
 from farbench_compiler.ir import dtypes
+from farbench_compiler.ir.dtypes import DType
 from farbench_compiler.ir.expr import Expr
-from farbench_compiler.ops.tiles import Tile, register_tile, sum_dtype
+from farbench_compiler.ops.dots import dot_for
+from farbench_compiler.ops.gemv import few_columns, few_rows
+from farbench_compiler.ops.matmul_dots import dot_matmul, right_dtype
+from farbench_compiler.ops.tiles import Tile, reaches_far, register_tile, result_dtype, sum_dtype
 from farbench_compiler.target import Target
 from farbench_compiler.te.schedule import Schedule
 from farbench_compiler.te.tensor import Tensor
 
 _BLOCK_BYTES = 256 * 1024
+_FEW = 8  # rows or columns that are not worth any packing
+_NARROW = 64  # columns that are not worth packing the rows
+# Rows this far apart fall into the same few sets of a first-level cache of so many ways.
+_SAME_SETS, _WAYS = 1024, 8
 
 
 def matmul(
@@ -29,21 +37,33 @@ def matmul(
 ) -> tuple[Schedule, list[Tensor]]:
     """Multiply A [m, k] by B [k, n] into C [m, n]; arguments A, B, C, row-major.
 
-    Halves are summed in float32. `parallel` shares blocks of rows among the threads.
+    Halves are summed in float32; bfloat16 also gives float32. int8 gives int32, and uint8 as well,
+    whose B is int8. `parallel` shares blocks of rows among the threads.
     """
     chosen = Target.parse(target)
-    given = dtypes.dtype(dtype)
-    sums = sum_dtype(given)
+    given, result = dtypes.dtype(dtype), result_dtype(dtypes.dtype(dtype))
+    dot = dot_for(chosen, given)
+    if dot is not None:
+        return dot_matmul(m, n, k, given, dot, chosen, parallel=parallel)
+    sums = sum_dtype(result)
     tile = register_tile(chosen, sums, m, n)
     a = te.placeholder((m, k), given, name="A")
-    b = te.placeholder((k, n), given, name="B")
-    rows = _panels(a, m, k, tile.rows, "A.panels", transposed=True)
-    columns = _panels(b, n, k, tile.columns, "B.panels", transposed=False)
+    b = te.placeholder((k, n), right_dtype(given), name="B")
+    if k > 1 and min(m, n) <= _FEW:
+        few = few_columns if n <= _FEW else few_rows
+        schedule, c = few(a, b, (m, n, k), (sums, result), chosen, parallel=parallel)
+        return schedule, [a, b, c]
+    # Rows are packed one element at a time, which only a wide product makes up for.
+    direct = n <= _NARROW and reaches_far(chosen) and sums == given
+    if direct and k * given.nbytes % _SAME_SETS == 0:
+        tile = Tile(min(tile.rows, _WAYS - 2), tile.vectors, tile.lanes)
+    rows = None if direct else _panels(a, m, k, tile.rows, "A.panels", sums, transposed=True)
+    columns = _panels(b, n, k, tile.columns, "B.panels", sums, transposed=False)
     depth = te.reduce_axis((0, k), name="k")
     product = te.compute(
         (m, -(-n // tile.lanes), tile.lanes),
         lambda i, v, lane: te.sum(
-            rows[i // tile.rows, depth, i % tile.rows]
+            (a[i, depth] if rows is None else rows[i // tile.rows, depth, i % tile.rows])
             * columns[v // tile.vectors, depth, v % tile.vectors * tile.lanes + lane],
             axis=depth,
         ),
@@ -51,7 +71,7 @@ def matmul(
     )
     c = te.compute(
         (m, n),
-        lambda i, j: product[i, j // tile.lanes, j % tile.lanes].astype(given),
+        lambda i, j: product[i, j // tile.lanes, j % tile.lanes].astype(result),
         name="C",
     )
     schedule = te.create_schedule(c.op)
@@ -61,14 +81,21 @@ def matmul(
 
 
 def _panels(
-    matrix: Tensor, length: int, depth: int, width: int, name: str, *, transposed: bool
+    matrix: Tensor,
+    length: int,
+    depth: int,
+    width: int,
+    name: str,
+    sums: DType,
+    *,
+    transposed: bool,
 ) -> Tensor:
     """Lay a matrix out as panels [length / width, depth, width], zeros beyond its end."""
 
     def element(panel: Expr, step: Expr, lane: Expr) -> Expr:
         at = panel * width + lane
         value: Expr = matrix[at, step] if transposed else matrix[step, at]
-        value = value.astype(sum_dtype(matrix.dtype))
+        value = value.astype(sums)
         if length % width == 0:
             return value
         return te.if_then_else(at < length, value, te.const(0, value.dtype))
@@ -78,7 +105,7 @@ def _panels(
 
 def _schedule(
     schedule: Schedule,
-    stages: tuple[Tensor, Tensor, Tensor, Tensor],
+    stages: tuple[Tensor | None, Tensor, Tensor, Tensor],
     tile: Tile,
     block: int,
     *,
@@ -102,8 +129,9 @@ def _schedule(
     inner.unroll(i)
     inner.unroll(vector)
     inner.vectorize(lane)
-    schedule[rows].compute_at(stage, i_block)
-    schedule[rows].unroll(schedule[rows].op.axis[2])
+    if rows is not None:
+        schedule[rows].compute_at(stage, i_block)
+        schedule[rows].unroll(schedule[rows].op.axis[2])
     panel, depth, lane = schedule[columns].op.axis
     schedule[columns].reorder(depth, panel, lane)
     schedule[columns].vectorize(lane)

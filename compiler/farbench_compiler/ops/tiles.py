@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from farbench_compiler.ir.dtypes import FLOAT32, DType, dtype
+from farbench_compiler.ir.dtypes import FLOAT32, INT32, DType, dtype
 from farbench_compiler.target import Target
 
 # Two pipes that take four cycles: fewer sums than this under way leave the multipliers idle.
@@ -55,7 +55,14 @@ def reaches_far(target: Target) -> bool:
 
 def sum_dtype(of: DType) -> DType:
     """Give the dtype that products are summed in: halves would lose most of their digits."""
-    return FLOAT32 if of == dtype("float16") else of
+    return FLOAT32 if of.is_float and of.bits == 16 else of
+
+
+def result_dtype(of: DType) -> DType:
+    """Give the dtype of a matrix product: int32 of bytes, float32 of bfloat16, else the same."""
+    if of.is_bfloat:
+        return FLOAT32
+    return INT32 if of.is_int and of.bits == 8 else of
 
 
 def register_tile(target: Target, of: DType, rows: int, columns: int) -> Tile:
