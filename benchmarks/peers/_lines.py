@@ -20,11 +20,12 @@ def serve(facts: Mapping[str, object], handlers: Mapping[str, Handler]) -> None:
         print(json.dumps(answer), flush=True)
 
 
-def timed(function: Callable[[], object], count: int) -> dict[str, object]:
-    """Call `function` `count` times; the answer holds the seconds of each call."""
+def timed(function: Callable[[], object], count: int, calls: int = 1) -> dict[str, object]:
+    """Take `count` samples of `calls` calls each; the answer holds the seconds of one call."""
     samples = []
     for _ in range(count):
         began = time.perf_counter()
-        function()
-        samples.append(time.perf_counter() - began)
+        for _ in range(calls):
+            function()
+        samples.append((time.perf_counter() - began) / calls)
     return {"seconds": samples}

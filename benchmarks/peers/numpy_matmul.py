@@ -26,19 +26,22 @@ def core_name() -> str:
     return "unknown"
 
 
-_operands: dict[int, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
+Shape = tuple[int, int, int]
+_operands: dict[Shape, tuple[np.ndarray, np.ndarray, np.ndarray]] = {}
 
 
 def matmul(request: dict) -> dict:
-    """Time `samples` multiplications of float32 matrices of `n` by `n`."""
-    n = int(request["n"])
-    if n not in _operands:
+    """Time `samples` products of float32 [m, k] by [k, n], `calls` of them a sample."""
+    m, n, k = shape = (int(request["m"]), int(request["n"]), int(request["k"]))
+    if shape not in _operands:
         source = np.random.default_rng(0)
-        a, b = (source.standard_normal((n, n), dtype=np.float32) for _ in range(2))
-        _operands[n] = a, b, np.empty((n, n), np.float32)
-        np.matmul(a, b, out=_operands[n][2])
-    a, b, c = _operands[n]
-    return timed(lambda: np.matmul(a, b, out=c), int(request.get("samples", 5)))
+        a = source.standard_normal((m, k), dtype=np.float32)
+        b = source.standard_normal((k, n), dtype=np.float32)
+        _operands[shape] = a, b, np.empty((m, n), np.float32)
+        np.matmul(a, b, out=_operands[shape][2])
+    a, b, c = _operands[shape]
+    calls = int(request.get("calls", 1))
+    return timed(lambda: np.matmul(a, b, out=c), int(request.get("samples", 5)), calls)
 
 
 if __name__ == "__main__":

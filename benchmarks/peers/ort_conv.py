@@ -13,15 +13,17 @@ THREADS = int(os.environ.get("OMP_NUM_THREADS", "1"))
 
 
 def session(
-    height: int, channels: int, filters: int, kernel: int, stride: int
+    height: int, channels: int, filters: int, kernel: int, stride: int, groups: int
 ) -> ort.InferenceSession:
     """Build a model of one convolution (batch 1, padding kernel // 2) with seeded weights."""
     pad = kernel // 2
     out = (height + 2 * pad - kernel) // stride + 1
     weights = np.random.default_rng(1).standard_normal(
-        (filters, channels, kernel, kernel), np.float32
+        (filters, channels // groups, kernel, kernel), np.float32
     )
-    node = helper.make_node("Conv", ["x", "w"], ["y"], strides=[stride] * 2, pads=[pad] * 4)
+    node = helper.make_node(
+        "Conv", ["x", "w"], ["y"], strides=[stride] * 2, pads=[pad] * 4, group=groups
+    )
     graph = helper.make_graph(
         [node],
         "conv",
@@ -43,8 +45,9 @@ _ready: dict[tuple[int, ...], tuple[ort.InferenceSession, ort.IOBinding]] = {}
 
 
 def conv(request: dict) -> dict:
-    """Time `samples` runs of the layer {height, channels, filters, kernel, stride}."""
-    layer = tuple(int(request[k]) for k in ("height", "channels", "filters", "kernel", "stride"))
+    """Time `samples` runs of the layer {height, channels, filters, kernel, stride, groups}."""
+    names = ("height", "channels", "filters", "kernel", "stride", "groups")
+    layer = tuple(int(request[name]) for name in names)
     if layer not in _ready:
         made = session(*layer)
         shape = (1, layer[1], layer[0], layer[0])
@@ -54,7 +57,8 @@ def conv(request: dict) -> dict:
         made.run_with_iobinding(binding)
         _ready[layer] = made, binding
     made, binding = _ready[layer]
-    return timed(lambda: made.run_with_iobinding(binding), int(request.get("samples", 5)))
+    samples, calls = int(request.get("samples", 5)), int(request.get("calls", 1))
+    return timed(lambda: made.run_with_iobinding(binding), samples, calls)
 
 
 if __name__ == "__main__":

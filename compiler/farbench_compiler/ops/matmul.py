@@ -21,7 +21,7 @@ from farbench_compiler.te.tensor import Tensor
 
 _BLOCK_BYTES = 256 * 1024
 _FEW = 8  # rows or columns that are not worth any packing
-_NARROW = 64  # columns that are not worth packing the rows
+_NARROW = 160  # columns that are not worth packing the rows
 # Rows this far apart fall into the same few sets of a first-level cache of so many ways.
 _SAME_SETS, _WAYS = 1024, 8
 
@@ -49,7 +49,7 @@ def matmul(
     tile = register_tile(chosen, sums, m, n)
     a = te.placeholder((m, k), given, name="A")
     b = te.placeholder((k, n), right_dtype(given), name="B")
-    if k > 1 and min(m, n) <= _FEW:
+    if k > 1 and 0 < min(m, n) <= _FEW:
         few = few_columns if n <= _FEW else few_rows
         schedule, c = few(a, b, (m, n, k), (sums, result), chosen, parallel=parallel)
         return schedule, [a, b, c]

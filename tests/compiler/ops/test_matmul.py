@@ -15,9 +15,11 @@ from .programs import Place, check_matmul
 NATIVE = Place("native", partial(run, target="native"))
 SIZES = st.integers(1, 70)
 SHAPES = ((1, 1, 1), (1, 33, 5), (33, 1, 5), (5, 33, 1), (40, 64, 20), (37, 53, 29))
+# Few rows, few columns, rows that are read as they lie.
+NARROW = ((3, 70, 45), (8, 9, 200), (41, 2, 130), (9, 8, 31), (30, 21, 256), (2, 170, 90))
 
 
-@pytest.mark.parametrize(("m", "n", "k"), SHAPES)
+@pytest.mark.parametrize(("m", "n", "k"), (*SHAPES, *NARROW))
 def test_any_shape_on_any_machine(m: int, n: int, k: int, place: Place) -> None:
     check_matmul(place, m, n, k)
 
@@ -25,6 +27,8 @@ def test_any_shape_on_any_machine(m: int, n: int, k: int, place: Place) -> None:
 @pytest.mark.parametrize("dtype", ["float16", "float64", "int32", "int64"])
 def test_any_dtype_on_any_machine(dtype: str, place: Place) -> None:
     check_matmul(place, 19, 37, 23, dtype)
+    check_matmul(place, 2, 37, 23, dtype)
+    check_matmul(place, 19, 3, 23, dtype)
 
 
 @given(SIZES, SIZES, SIZES, st.sampled_from(["float32", "float64", "float16"]), st.booleans())

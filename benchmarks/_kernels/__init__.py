@@ -1,0 +1,1 @@
+"""The groups of figures of benchmarks/kernels.py, one file each."""
