@@ -15,6 +15,7 @@ from farbench_compiler.lower.placement import Placement
 from farbench_compiler.lower.region import Part, Span, clamp, constant, span_of, union
 from farbench_compiler.lower.variables import Variables
 from farbench_compiler.te.axis import IterVar
+from farbench_compiler.te.extern import ExternOp
 from farbench_compiler.te.stage import Stage
 from farbench_compiler.te.tensor import Tensor, reads
 
@@ -42,10 +43,15 @@ def _needed(
 ) -> tuple[Part, ...]:
     """Join what all readers read while the loops inside the stage's place run."""
     op = placement.ops[stage]
+    if isinstance(op, ExternOp):
+        return ()
     fixed = _fixed_variables(stage, placement, nests)
     spans: list[list[Span | None]] = [[] for _ in op.axis]
     for reader in placement.readers(stage):
         nest = nests[reader]
+        if isinstance(nest.op, ExternOp):  # whatever it reads, it reads whole
+            for found in spans:
+                found.append(None)
         for load in reads(*nest.op.body):
             if load.buffer in op.outputs:
                 for found, index in zip(spans, load.indices, strict=True):

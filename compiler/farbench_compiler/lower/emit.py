@@ -9,11 +9,13 @@ from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir.expr import Expr, IntImm, Load, Var, logic
 from farbench_compiler.ir.stmt import Allocate, For, IfThen, Let, Seq, Stmt, Store
 from farbench_compiler.ir.visit import free_vars, map_children, substitute
+from farbench_compiler.lower.extern import extern_statement
 from farbench_compiler.lower.memory import Memory
 from farbench_compiler.lower.nest import Guard, Nest
 from farbench_compiler.lower.placement import Placement
 from farbench_compiler.lower.tensorize import Piece, piece_of
 from farbench_compiler.lower.variables import Variables
+from farbench_compiler.te.extern import ExternOp
 from farbench_compiler.te.reduction import Reduce
 from farbench_compiler.te.stage import Stage
 from farbench_compiler.te.tensor import Tensor
@@ -60,6 +62,8 @@ class Emitter:
     def _step(self, nest: Nest) -> Stmt:
         """Compute one element: a store, or one step of a reduction."""
         op = nest.op
+        if isinstance(op, ExternOp):
+            return extern_statement(op, self.memory)
         reduction = op.reduction
         if reduction is None:
             values = [self._resolve(e, nest) for e in op.body]

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir.expr import Expr, Load
 from farbench_compiler.ir.visit import map_children, substitute
+from farbench_compiler.te.extern import ExternOp
 from farbench_compiler.te.operation import ComputeOp
 from farbench_compiler.te.schedule import Schedule
 from farbench_compiler.te.stage import Inline, Stage
@@ -23,6 +25,11 @@ def inline_stages(schedule: Schedule) -> dict[Stage, ComputeOp]:
             continue
         op = stage.op
         if any(tensor in inlined for tensor in op.input_tensors):
+            if isinstance(op, ExternOp):
+                raise ScheduleError(
+                    f"compute_inline: extern stage {op.name} reads an inlined stage, which it "
+                    "needs in memory; use compute_root"
+                )
             op = op.with_body(tuple(_expand(e, inlined) for e in op.body))
         if isinstance(stage.attach, Inline):
             for tensor, value in zip(op.outputs, op.body, strict=True):

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir.expr import Buffer, ConstBuffer, Expr, Load, Scope, const
 from farbench_compiler.lower.nest import Nest
-from farbench_compiler.lower.region import constant
+from farbench_compiler.lower.region import Part, constant
 from farbench_compiler.te.stage import At
 from farbench_compiler.te.tensor import Tensor
 
@@ -50,20 +50,22 @@ def embedded(tensor: Tensor, data: bytes) -> Memory:
 
 def temporary(tensor: Tensor, nest: Nest) -> Memory:
     """Make the memory of a tensor that is needed for a while."""
-    scope = _scope(tensor, nest)
+    # An extern stage has no axes and gives its tensors whole.
+    region = nest.region or tuple(Part(const(0), size) for size in tensor.shape)
+    scope = _scope(tensor, nest, region)
     order = tuple(range(tensor.ndim))
     if scope == "local":
         # Vectors lie side by side in a tile that nobody outside sees, so that it fits registers.
         lanes = nest.vectorized_axis()
         order = tuple(sorted(order, key=lambda d: (d == lanes, d)))
-    shape = tuple(nest.region[d].extent for d in order)
-    begin = tuple(part.begin for part in nest.region)
+    shape = tuple(region[d].extent for d in order)
+    begin = tuple(part.begin for part in region)
     return Memory(Buffer(tensor.name, tensor.dtype, shape, scope), begin, order)
 
 
-def _scope(tensor: Tensor, nest: Nest) -> Scope:
+def _scope(tensor: Tensor, nest: Nest, region: Sequence[Part]) -> Scope:
     size = tensor.dtype.nbytes
-    for part in nest.region:
+    for part in region:
         extent = constant(part.extent)
         if extent is None:
             return _refuse(nest, "its size is not constant")

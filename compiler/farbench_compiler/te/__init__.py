@@ -16,6 +16,7 @@ from farbench_compiler.te.compute import (
     size_var,
     var,
 )
+from farbench_compiler.te.extern import ExternOp, extern
 from farbench_compiler.te.intrinsics import (
     abs,
     ceil,
@@ -74,12 +75,13 @@ from farbench_compiler.te.tensorize import Buffers, TensorIntrin, decl_tensor_in
 from farbench_compiler.tir.buffer import decl_buffer
 
 __all__ = [
-    "Buffers", "ComputeOp", "ConstantOp", "Expr", "IntImm", "IterVar", "Operation", "PlaceholderOp",
-    "Range", "Schedule", "ScheduleError", "Stage", "Tensor", "TensorIntrin", "TensorSlice", "Var",
+    "Buffers", "ComputeOp", "ConstantOp", "Expr", "ExternOp", "IntImm", "IterVar", "Operation",
+    "PlaceholderOp", "Range", "Schedule", "ScheduleError", "Stage", "Tensor", "TensorIntrin",
+    "TensorSlice", "Var",
     "abs", "all",
     "any", "ceil", "clz", "comm_reducer", "compute", "compute_all", "const", "constant", "cos",
     "cosh", "create_schedule", "decl_buffer",
-    "decl_tensor_intrin", "div", "erf", "exp", "exp2", "floor", "floordiv", "floormod",
+    "decl_tensor_intrin", "div", "erf", "exp", "exp2", "extern", "floor", "floordiv", "floormod",
     "fma", "if_then_else", "indexdiv", "indexmod", "isfinite", "isinf", "isnan", "log", "log10",
     "log2", "max", "max_value", "min", "min_value", "placeholder", "popcount", "pow", "power",
     "prod", "reduce_axis", "round", "rsqrt", "select", "sigmoid", "sin", "sinh", "size_var",

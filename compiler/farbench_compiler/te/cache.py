@@ -5,6 +5,7 @@ from __future__ import annotations
 from farbench_compiler.ir.expr import Expr, Load, Scope, Var, const
 from farbench_compiler.ir.visit import map_children, substitute
 from farbench_compiler.te.axis import IterVar, Range
+from farbench_compiler.te.extern import ExternOp
 from farbench_compiler.te.operation import ComputeOp
 from farbench_compiler.te.tensor import Tensor
 
@@ -34,6 +35,8 @@ def read(tensor: Tensor, scope: Scope) -> ComputeOp:
 
 def redirect(op: ComputeOp, old: Tensor, new: Tensor) -> ComputeOp:
     """Make the operation that reads `new` wherever `op` reads `old`."""
+    if isinstance(op, ExternOp):
+        return op.reading(old, new)
 
     def on_expr(e: Expr) -> Expr:
         e = map_children(e, on_expr)

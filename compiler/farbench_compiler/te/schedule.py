@@ -56,6 +56,8 @@ class Schedule:
             raise ScheduleError("cache_write: give the one output of an operation")
         stage = self[given[0]]
         op = stage.compute_op("cache_write")
+        if not op.body:
+            raise ScheduleError(f"cache_write: stage {stage.name} is extern and writes as it does")
         if stage.relations or stage.kinds:
             raise ScheduleError(
                 f"cache_write: the loops of stage {stage.name} were changed already; "

@@ -192,6 +192,8 @@ class Stage:
     def compute_inline(self) -> None:
         """Substitute the expression into whoever reads it; the stage has no loops of its own."""
         self._placeable("compute_inline")
+        if not self.compute_op("compute_inline").body:
+            raise ScheduleError(f"compute_inline: stage {self.name} is extern, no expression")
         if self.op.reduce_axis:
             raise ScheduleError(
                 f"compute_inline: stage {self.name} reduces over "
