@@ -16,11 +16,18 @@ class Module:
     declarations: dict[str, str] = field(default_factory=dict)
     metadata: list[str] = field(default_factory=list)
     constants: dict[int, str] = field(default_factory=dict)
+    defined: set[str] = field(default_factory=set)
 
     def declare(self, name: str, result: str, args: tuple[str, ...]) -> str:
         """Declare a function once and give its name."""
         self.declarations.setdefault(name, f"declare {result} @{name}({', '.join(args)})")
         return name
+
+    def first_use(self, name: str) -> bool:
+        """Tell whether a helper is asked for the first time: then it must be written."""
+        known = name in self.defined
+        self.defined.add(name)
+        return not known
 
     def constant(self, uid: int, symbol: str, size: int) -> None:
         """Declare data of the library by its symbol; functions find it by the buffer's number."""

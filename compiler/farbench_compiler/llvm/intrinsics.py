@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from farbench_compiler.ir.dtypes import DType
+from farbench_compiler.llvm import vector_math
 from farbench_compiler.llvm.arithmetic import Arithmetic
 from farbench_compiler.llvm.convert import convert
 from farbench_compiler.llvm.types import constant, value_type
 
 # round is to even, as numpy's and ONNX's (no program changes the rounding mode).
 _FLOAT_UNARY = {
-    "exp": "llvm.exp", "exp2": "llvm.exp2", "log": "llvm.log", "log2": "llvm.log2",
-    "log10": "llvm.log10", "sqrt": "llvm.sqrt", "tanh": "llvm.tanh", "sinh": "llvm.sinh",
+    "sqrt": "llvm.sqrt", "sinh": "llvm.sinh",
     "cosh": "llvm.cosh", "sin": "llvm.sin", "cos": "llvm.cos", "tan": "llvm.tan",
     "floor": "llvm.floor", "ceil": "llvm.ceil", "trunc": "llvm.trunc",
     "round": "llvm.rint", "abs": "llvm.fabs",
@@ -33,6 +33,8 @@ def call(ops: Arithmetic, name: str, args: list[str], of: DType, result: DType) 
         if not result.is_float:
             return value
         return convert(ops.code, value, single, result, wide_halves=True)
+    if name in vector_math.NAMES:
+        return vector_math.call(ops.code, name, args[0], of)
     if name in _FLOAT_UNARY:
         flags = "fast " if ops.fast_math else ""
         return ops.code.intrinsic(_FLOAT_UNARY[name], of, *args, flags=flags)
@@ -82,12 +84,6 @@ def _rsqrt(ops: Arithmetic, args: list[str], of: DType) -> str:
     return ops.binary("div", constant(1, of), root, of)
 
 
-def _sigmoid(ops: Arithmetic, args: list[str], of: DType) -> str:
-    minus = ops.code.value(f"fneg {value_type(of)} {args[0]}")
-    power = ops.code.intrinsic("llvm.exp", of, minus)
-    return ops.binary("div", constant(1, of), ops.binary("add", power, constant(1, of), of), of)
-
-
 def _power(ops: Arithmetic, args: list[str], of: DType) -> str:
     return ops.code.intrinsic("llvm.pow", of, *args)
 
@@ -111,7 +107,6 @@ def _size_against_infinity(op: str) -> Callable[[Arithmetic, list[str], DType], 
 
 _COMPOSED: dict[str, Callable[[Arithmetic, list[str], DType], str]] = {
     "rsqrt": _rsqrt,
-    "sigmoid": _sigmoid,
     "pow": _power,
     "fma": _fused,
     "isnan": _is_nan,

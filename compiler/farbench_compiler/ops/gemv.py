@@ -112,8 +112,8 @@ def few_rows(
     step = te.reduce_axis((0, k), name="k")
 
     def element(i: Expr, j: Expr) -> Expr:
-        left: Expr = a[i, step].astype(wide)
-        return te.sum(left * b[step, j].astype(wide), axis=step)
+        product: Expr = a[i, step].astype(wide) * b[step, j].astype(wide)
+        return te.sum(product, axis=step)
 
     same = wide == result
     total = te.compute((m, n), element, name="C" if same else "total")
