@@ -50,24 +50,21 @@ def fresh_uid() -> int:
     return next(_uids)
 
 
+def _operator(build: Operator) -> Operator:
+    """Leave it to a buffer what an operator with it means: tensors have their own."""
+    return lambda self, other: NotImplemented if isinstance(other, Buffer) else build(self, other)
+
+
 def _left(op: BinaryOp) -> Operator:
-    return lambda self, other: binary(op, self, other)
+    return _operator(lambda self, other: binary(op, self, other))
 
 
 def _right(op: BinaryOp) -> Operator:
-    return lambda self, other: binary(op, other, self)
-
-
-def _over(self: Expr, other: ExprLike) -> Expr:
-    return divide(self, other)
-
-
-def _under(self: Expr, other: ExprLike) -> Expr:
-    return divide(other, self)
+    return _operator(lambda self, other: binary(op, other, self))
 
 
 def _against(op: CompareOp) -> Operator:
-    return lambda self, other: compare(op, self, other)
+    return _operator(lambda self, other: compare(op, self, other))
 
 
 class Expr:
@@ -87,8 +84,8 @@ class Expr:
     __rsub__ = _right("sub")
     __mul__ = _left("mul")
     __rmul__ = _right("mul")
-    __truediv__ = _over
-    __rtruediv__ = _under
+    __truediv__ = _operator(lambda self, other: divide(self, other))
+    __rtruediv__ = _operator(lambda self, other: divide(other, self))
     __floordiv__ = _left("floordiv")
     __rfloordiv__ = _right("floordiv")
     __mod__ = _left("floormod")

@@ -78,8 +78,8 @@ class Reducer:
     def __call__(
         self,
         value: ExprLike,
-        axis: Axes | ExprLike,
-        *more: ExprLike,
+        *more: Axes | ExprLike,
+        axis: Axes | None = None,
         where: ExprLike | None = None,
         init: ExprLike | None = None,
     ) -> Expr: ...
@@ -87,8 +87,8 @@ class Reducer:
     def __call__(
         self,
         value: Sequence[ExprLike],
-        axis: Axes,
-        *,
+        *more: Axes,
+        axis: Axes | None = None,
         where: ExprLike | None = None,
         init: Sequence[ExprLike] | None = None,
     ) -> tuple[Expr, ...]: ...
@@ -96,20 +96,25 @@ class Reducer:
     def __call__(
         self,
         value: Values,
-        axis: Axes | ExprLike,
-        *more: ExprLike,
+        *more: Axes | ExprLike,
+        axis: Axes | None = None,
         where: ExprLike | None = None,
         init: Values | None = None,
     ) -> Expr | tuple[Expr, ...]:
-        """Reduce over axes, where a condition holds; given values for axes, combine those."""
-        values, axes = _tuple(value), _as_axes(axis)
-        if axes is None:
-            if where is not None or init is not None or isinstance(axis, (tuple, list)):
+        """Reduce over axes, where a condition holds; given further values, combine those."""
+        axes = _as_axes(axis if axis is not None else more[0] if more else ())
+        if axes is None and axis is None and not isinstance(more[0], (tuple, list)):
+            if where is not None or init is not None:
                 raise ScheduleError(f"{self.name}: axis must be a te.reduce_axis or several")
-            return self._fold((*values, axis, *more))
-        if more:
+            return self._fold((*_tuple(value), *more))
+        if axes is None:
+            raise ScheduleError(
+                f"{self.name}: axis is {axis if axis is not None else more[0]!r}; give a "
+                f"te.reduce_axis or several, or topi.{self.name} for the axes of a whole tensor"
+            )
+        if len(more) > (axis is None):
             raise ScheduleError(f"{self.name}: give several axes as a list, where and init by name")
-        made = self._reduce(values, axes, where, () if init is None else _tuple(init))
+        made = self._reduce(_tuple(value), axes, where, () if init is None else _tuple(init))
         return made if isinstance(value, (tuple, list)) else made[0]
 
     def _fold(self, values: Sequence[object]) -> Expr:

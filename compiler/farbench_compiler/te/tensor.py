@@ -6,12 +6,13 @@ A tensor is a `Buffer` whose place in memory is not decided yet, and a read of i
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from farbench_compiler.errors import ScheduleError
-from farbench_compiler.ir.expr import Buffer, Expr, ExprLike, Load
+from farbench_compiler.ir.dtypes import DType
+from farbench_compiler.ir.expr import Buffer, Expr, ExprLike, Load, const
 from farbench_compiler.ir.visit import walk
 from farbench_compiler.te.axis import as_index
 
@@ -21,12 +22,61 @@ if TYPE_CHECKING:
 Indices = ExprLike | tuple[ExprLike, ...]
 
 
+Operator = Callable[["Tensor", Any], "Tensor"]
+
+
+def _operator(op: str, *, swapped: bool = False) -> Operator:
+    def apply(self: Tensor, other: Any) -> Tensor:
+        # Here and not above: what makes tensors of operators is built upon this file.
+        from farbench_compiler.te import broadcast
+
+        return broadcast.operator(op, *((other, self) if swapped else (self, other)))
+
+    return apply
+
+
 @dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Tensor(Buffer):
-    """The value `value_index` of `op`; read as `A[i, j]`, `A(i, j)` or `A[i][j]`."""
+    """The value `value_index` of `op`; read as `A[i, j]`, `A(i, j)` or `A[i][j]`.
+
+    Operators on whole tensors work element by element and broadcast as numpy's do; `==` and `!=`
+    compare identity, so that tensors are found in lists and dicts.
+    """
 
     op: Operation
     value_index: int = 0
+
+    __add__ = _operator("add")
+    __radd__ = _operator("add", swapped=True)
+    __sub__ = _operator("sub")
+    __rsub__ = _operator("sub", swapped=True)
+    __mul__ = _operator("mul")
+    __rmul__ = _operator("mul", swapped=True)
+    __truediv__ = _operator("div")
+    __rtruediv__ = _operator("div", swapped=True)
+    __floordiv__ = _operator("floordiv")
+    __rfloordiv__ = _operator("floordiv", swapped=True)
+    __mod__ = _operator("floormod")
+    __rmod__ = _operator("floormod", swapped=True)
+    __and__ = _operator("bitand")
+    __or__ = _operator("bitor")
+    __xor__ = _operator("bitxor")
+    __lshift__ = _operator("shl")
+    __rshift__ = _operator("shr")
+    __lt__ = _operator("lt")
+    __le__ = _operator("le")
+    __gt__ = _operator("gt")
+    __ge__ = _operator("ge")
+
+    def __neg__(self) -> Tensor:
+        # From -0.0, so that the negative of 0.0 is -0.0.
+        return const(-0.0 if self.dtype.is_float else 0, self.dtype) - self
+
+    def astype(self, to: str | DType) -> Tensor:
+        """Cast each element to `to`."""
+        from farbench_compiler.te import broadcast
+
+        return broadcast.combine(lambda x: x.astype(to), self, name="cast")
 
     @property
     def ndim(self) -> int:
