@@ -128,36 +128,43 @@ def asin(x: ExprLike) -> Expr:
     return _float("asin", x)
 
 
+@lifted
 def acos(x: ExprLike) -> Expr:
     """Give the arc cosine."""
     return _float("acos", x)
 
 
+@lifted
 def atan(x: ExprLike) -> Expr:
     """Give the arc tangent."""
     return _float("atan", x)
 
 
+@lifted
 def atan2(y: ExprLike, x: ExprLike) -> Expr:
     """Give the angle of the point (x, y), from -pi to pi."""
     return _two_floats("atan2", y, x)
 
 
+@lifted
 def fmod(x: ExprLike, y: ExprLike) -> Expr:
     """Give the rest of a division of floats, with the sign of x (as C's)."""
     return _two_floats("fmod", x, y)
 
 
+@lifted
 def copysign(x: ExprLike, y: ExprLike) -> Expr:
     """Give the size of x with the sign of y, both floats."""
     return _two_floats("copysign", x, y)
 
 
+@lifted
 def expm1(x: ExprLike) -> Expr:
     """Give exp(x) - 1, exact near 0."""
     return _float("expm1", x)
 
 
+@lifted
 def sigmoid(x: ExprLike) -> Expr:
     """Give 1 / (1 + exp(-x))."""
     return _float("sigmoid", x)
@@ -187,10 +194,10 @@ def round(x: ExprLike) -> Expr:
     return _rounding("round", x)
 
 
-@lifted
 nearbyint = round
 
 
+@lifted
 def trunc(x: ExprLike) -> Expr:
     """Round towards zero; an integer stays."""
     return _rounding("trunc", x)
