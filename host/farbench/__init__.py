@@ -15,9 +15,10 @@ from typing import TYPE_CHECKING
 from farbench.extras import load
 
 if TYPE_CHECKING:
-    from farbench import errors, fill, nd, stats
+    from farbench import errors, fill, module, nd, runtime, stats, target, testing
     from farbench.compiling import build, lower
-    from farbench.devices import Device, cpu
+    from farbench.devices import Device, cpu, device
+    from farbench.devices import device as context
     from farbench.local import local
     from farbench.module import Module, load_module
     from farbench.result import TimingResult
@@ -41,6 +42,12 @@ _EXPORTS: dict[str, tuple[str, str]] = {
     "build": ("farbench.compiling", "build"),
     "Target": ("farbench_compiler.target", "Target"),
     "Module": ("farbench.module", "Module"),
+    "module": ("farbench.module", ""),
+    "runtime": ("farbench.runtime", ""),
+    "target": ("farbench.target", ""),
+    "testing": ("farbench.testing", ""),
+    "context": ("farbench.devices", "device"),
+    "device": ("farbench.devices", "device"),
     "load_module": ("farbench.module", "load_module"),
     "Device": ("farbench.devices", "Device"),
     "cpu": ("farbench.devices", "cpu"),
@@ -61,23 +68,49 @@ __all__ = [
     "__version__",
     "build",
     "connect_tracker",
+    "context",
     "cpu",
+    "device",
     "errors",
     "fill",
     "load_module",
     "local",
     "lower",
+    "module",
     "nd",
+    "runtime",
     "stats",
+    "target",
     "te",
+    "testing",
     "tir",
     "topi",
 ]
 
 
+# What stood at TVM's top level until 2019 and is te's own here.
+_OF_TE = frozenset(
+    [
+        *("placeholder", "compute", "create_schedule", "var", "const", "reduce_axis", "sum", "max"),
+        *("min", "prod", "all", "any", "if_then_else", "select", "comm_reducer", "min_value"),
+        *("max_value", "exp", "log", "sqrt", "tanh", "sigmoid", "floor", "ceil", "trunc", "round"),
+        *("abs", "power", "thread_axis", "scan", "extern", "tag_scope", "decl_buffer"),
+        *("decl_tensor_intrin", "size_var", "erf", "popcount", "truncdiv", "truncmod", "floordiv"),
+        *("floormod", "indexdiv", "indexmod", "rsqrt", "cos", "sin"),
+    ]
+)
+
+
+def _older(name: str) -> tuple[str, str]:
+    """Find a name of TVM's early years; KeyError where it is none."""
+    if name not in _OF_TE:
+        raise KeyError(name)
+    return "farbench_compiler.te", name
+
+
 def __getattr__(name: str) -> object:
     try:
-        module, attribute = _EXPORTS[name]
+        module, attribute = _EXPORTS.get(name) or _older(name)
     except KeyError:
         # With `name` and `obj`, Python itself names what comes near.
         raise AttributeError(

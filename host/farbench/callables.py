@@ -7,7 +7,7 @@ from collections.abc import Callable
 
 from farbench.arguments import CallArgument
 from farbench.counts import Counts, call_timeout
-from farbench.devices import Device
+from farbench.devices import Device, place
 from farbench.errors import UsageError
 from farbench.result import Sample, TimingResult
 from farbench_rpc.manifest import Entry, Manifest
@@ -38,6 +38,16 @@ class LoadedModule(ABC):
     def entry_name(self) -> str:
         """Name of the first entry, which `mod(...)` calls."""
         return self.manifest.entries[0].name
+
+    @property
+    def entry_func(self) -> Function:
+        """The first entry."""
+        return self[self.entry_name]
+
+    @property
+    def imported_modules(self) -> list[LoadedModule]:
+        """Modules that this one brings along: a library of farbench stands alone."""
+        return []
 
     @property
     def entries(self) -> tuple[str, ...]:
@@ -81,6 +91,8 @@ class LoadedModule(ABC):
         repeat: int = 1,
         min_repeat_ms: float = 0.0,
         *,
+        ctx: Device | None = None,
+        dev: Device | None = None,
         cache: str = "hot",
         exact: bool = False,
         budget_s: float = 60.0,
@@ -93,6 +105,7 @@ class LoadedModule(ABC):
         """
         if tvm:
             raise _refused(next(iter(tvm)))
+        device = place(device, ctx, dev)
         counts = Counts(number, repeat, min_repeat_ms, cache, exact, budget_s)
         entry = self.entry(name)
         if device is not None and device != self.device:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from farbench.errors import UsageError
 from farbench.extras import load
 
 if TYPE_CHECKING:
@@ -28,19 +29,32 @@ def lower(
     return text
 
 
+def _parsed(target: str | Target) -> Target:
+    parsed: Target = load("farbench_compiler.target").Target.parse(target)
+    return parsed
+
+
 def build(
     schedule: Schedule,
     args: Sequence[Argument],
-    target: str | Target = "native",
+    target: str | Target | None = "native",
+    target_host: str | Target | None = None,
     name: str = "main",
     *,
     cache: bool = True,
 ) -> Module:
     """Compile a schedule for a target (a preset's name or `llvm -mtriple= -mcpu= -mattr=`).
 
+    The arguments stand in TVM's order; `target_host` can only say the same as `target`, since the
+    CPU that runs the code is its own host.
     An equal program that was built before comes from the cache, unless `cache` is False.
     TargetError lists near matches of what is unknown; ScheduleError says what is not legal.
     """
+    target = "native" if target is None else target
+    if target_host is not None and _parsed(target_host) != _parsed(target):
+        raise UsageError(
+            f"target_host {target_host} is not the target {target}; farbench builds for one CPU"
+        )
     artifact = load("farbench_compiler.build").build(
         schedule, args, target=target, name=name, cache=cache
     )

@@ -30,6 +30,24 @@ class Device:
         return "cpu()" if self.session is None else f"{self.session.name}.cpu()"
 
 
+_HERE = ("cpu", "llvm", "c")
+
+
+def device(kind: str, index: int = 0) -> Device:
+    """Give a place for arrays by TVM's names: `cpu` or `llvm`; other devices are sessions."""
+    if kind.split()[0] not in _HERE if kind.split() else True:
+        raise UsageError(f"no device {kind!r} here; {' and '.join(_HERE[:2])} name this machine")
+    return cpu(index)
+
+
+def place(*given: Device | None) -> Device | None:
+    """Choose the device among the names that an argument has had (`device`, `ctx`, `dev`)."""
+    named = [one for one in given if one is not None]
+    if len(named) > 1:
+        raise UsageError("give the device once: as device, as ctx or as dev")
+    return named[0] if named else None
+
+
 def cpu(index: int = 0) -> Device:
     """Give the memory of this process; the only index is 0."""
     if index != 0:

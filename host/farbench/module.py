@@ -196,3 +196,6 @@ def load_module(path: str | Path) -> Module:
     if not found.is_file():
         raise UsageError(f"no library {found}")
     return Module(read_manifest(found), _File(found, found.read_bytes()))
+
+
+load = load_module

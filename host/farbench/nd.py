@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from farbench import fill as _fill
-from farbench.devices import Device
+from farbench.devices import Device, place
 from farbench.errors import UsageError
 
 if TYPE_CHECKING:
@@ -178,8 +178,16 @@ def aligned(shape: tuple[int, ...], dtype: str) -> Numpy:
     return memory[start : start + nbytes].view(of).reshape(shape)
 
 
-def empty(shape: Shape, dtype: str = "float32", device: Device | None = None) -> NDArray:
-    """Make an array with undefined elements."""
+def empty(
+    shape: Shape,
+    dtype: str = "float32",
+    device: Device | None = None,
+    *,
+    ctx: Device | None = None,
+    dev: Device | None = None,
+) -> NDArray:
+    """Make an array with undefined elements; `ctx` and `dev` are other names of `device`."""
+    device = place(device, ctx, dev)
     extents = _shape(shape)
     name = _dtype(dtype)
     if device is None or device.session is None:
@@ -187,8 +195,18 @@ def empty(shape: Shape, dtype: str = "float32", device: Device | None = None) ->
     return device.session.alloc(extents, name)
 
 
-def array(source: Source, device: Device | None = None) -> NDArray:
-    """Make an array that holds a copy of `source` (a numpy array, an NDArray or nested lists)."""
+def array(
+    source: Source,
+    device: Device | None = None,
+    *,
+    ctx: Device | None = None,
+    dev: Device | None = None,
+) -> NDArray:
+    """Make an array that holds a copy of `source` (a numpy array, an NDArray or nested lists).
+
+    `ctx` and `dev` are other names of `device`.
+    """
+    device = place(device, ctx, dev)
     values = source.numpy() if isinstance(source, NDArray) else _values(source)
     if not isinstance(source, (NDArray, np.ndarray)) and values.dtype == np.float64:
         values = values.astype(np.float32)  # plain Python floats, as TVM's users expect
