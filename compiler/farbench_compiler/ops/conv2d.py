@@ -15,9 +15,11 @@ from farbench_compiler import te
 from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir import dtypes
 from farbench_compiler.ops.conv_channels import channel_conv2d
+from farbench_compiler.ops.conv_dots import dot_conv2d
 from farbench_compiler.ops.conv_flat import Geometry, flat_conv2d
 from farbench_compiler.ops.depthwise import depthwise_conv2d, weights_of
-from farbench_compiler.ops.tiles import lanes_of, sum_dtype
+from farbench_compiler.ops.matmul_dots import right_dtype
+from farbench_compiler.ops.tiles import lanes_of, result_dtype, sum_dtype
 from farbench_compiler.ops.window import Padding, Pair, windows
 from farbench_compiler.target import Target
 from farbench_compiler.te.schedule import Schedule
@@ -50,18 +52,25 @@ def conv2d(
     Arguments data, weight (unless an array is given for it, which the library then holds packed),
     out [images, cout, out height, out width]. `kernel`, `stride` and `dilation` are one number or
     (height, width); `padding` also (top, left, bottom, right). Halves are summed in float32.
+    Without groups int8 and uint8 (whose weight is int8) give int32, bfloat16 gives float32.
     `parallel` shares channels among the threads.
     """
     chosen, given = Target.parse(target), dtypes.dtype(dtype)
     if groups < 1 or cin % groups or cout % groups:
         raise ScheduleError(f"conv2d: {groups} groups divide neither {cin} nor {cout} channels")
-    if groups == cin:
+    narrow = groups == 1 and result_dtype(given) != given
+    if groups == cin and not narrow:
         return depthwise_conv2d(
             images, height, width, cin, kernel, stride, padding, dtype, chosen,
             multiplier=cout // cin, dilation=dilation, weight=weight, parallel=parallel,
         )  # fmt: skip
     tall, wide = windows(height, width, kernel, stride, padding, dilation)
     shape = (cout, cin // groups, tall.kernel, wide.kernel)
+    if narrow:
+        image = te.placeholder((images, cin, height, width), given, name="data")
+        weights = weights_of(shape, str(right_dtype(given)), weight)
+        of = weights if weight is None else np.asarray(weight)
+        return dot_conv2d(image, of, tall, wide, chosen, parallel=parallel)
     data = te.placeholder((images, cin, height, width), given, name="data")
     weights = weights_of(shape, dtype, weight)
     if weight is not None and groups == 1 and _over_channels(chosen, given, shape):

@@ -103,3 +103,10 @@ def interleave_intrin(width: int, lanes: int, of: DType) -> te.TensorIntrin:
         return outs[0].vstore((0, 0), tir.interleave(*given))
 
     return te.decl_tensor_intrin(out.op, body, name=f"interleave{width}x{lanes}")
+
+
+def plain_dot(target: Target, left: DType) -> Dot:
+    """Give the dot product that a target without one computes by plain arithmetic."""
+    if left.is_bfloat:
+        return Dot(2, left, left, FLOAT32, lanes_of(target, FLOAT32))
+    return Dot(4, left, dtype("int8"), INT32, lanes_of(target, INT32))
