@@ -6,7 +6,7 @@
 
 from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir.expr import Expr, IntImm, Var
-from farbench_compiler.te.axis import IterVar, Range, reduce_axis
+from farbench_compiler.te.axis import IterVar, Range, reduce_axis, thread_axis
 from farbench_compiler.te.compute import (
     compute,
     compute_all,
@@ -19,18 +19,25 @@ from farbench_compiler.te.compute import (
 from farbench_compiler.te.extern import ExternOp, extern
 from farbench_compiler.te.intrinsics import (
     abs,
+    acos,
+    asin,
+    atan,
+    atan2,
     ceil,
     clz,
+    copysign,
     cos,
     cosh,
     div,
     erf,
     exp,
     exp2,
+    expm1,
     floor,
     floordiv,
     floormod,
     fma,
+    fmod,
     if_then_else,
     indexdiv,
     indexmod,
@@ -40,6 +47,7 @@ from farbench_compiler.te.intrinsics import (
     log,
     log2,
     log10,
+    nearbyint,
     popcount,
     pow,
     power,
@@ -68,8 +76,9 @@ from farbench_compiler.te.reduction import (
     prod,
     sum,
 )
-from farbench_compiler.te.schedule import Schedule, create_schedule
+from farbench_compiler.te.schedule import Schedule, create_schedule, inline_injective
 from farbench_compiler.te.stage import Stage
+from farbench_compiler.te.tags import tag_scope
 from farbench_compiler.te.tensor import Tensor, TensorSlice
 from farbench_compiler.te.tensorize import Buffers, TensorIntrin, decl_tensor_intrin
 from farbench_compiler.tir.buffer import decl_buffer
@@ -77,13 +86,13 @@ from farbench_compiler.tir.buffer import decl_buffer
 __all__ = [
     "Buffers", "ComputeOp", "ConstantOp", "Expr", "ExternOp", "IntImm", "IterVar", "Operation",
     "PlaceholderOp", "Range", "Schedule", "ScheduleError", "Stage", "Tensor", "TensorIntrin",
-    "TensorSlice", "Var",
-    "abs", "all",
-    "any", "ceil", "clz", "comm_reducer", "compute", "compute_all", "const", "constant", "cos",
-    "cosh", "create_schedule", "decl_buffer",
-    "decl_tensor_intrin", "div", "erf", "exp", "exp2", "extern", "floor", "floordiv", "floormod",
-    "fma", "if_then_else", "indexdiv", "indexmod", "isfinite", "isinf", "isnan", "log", "log10",
-    "log2", "max", "max_value", "min", "min_value", "placeholder", "popcount", "pow", "power",
-    "prod", "reduce_axis", "round", "rsqrt", "select", "sigmoid", "sin", "sinh", "size_var",
-    "sqrt", "sum", "tan", "tanh", "trunc", "truncdiv", "truncmod", "var",
+    "TensorSlice", "Var", "abs", "acos", "all", "any", "asin", "atan", "atan2", "ceil", "clz",
+    "comm_reducer", "compute", "compute_all", "const", "constant", "copysign", "cos", "cosh",
+    "create_schedule", "decl_buffer", "decl_tensor_intrin", "div", "erf", "exp", "exp2",
+    "expm1", "extern", "floor", "floordiv", "floormod", "fma", "fmod", "if_then_else",
+    "indexdiv", "indexmod", "inline_injective", "isfinite", "isinf", "isnan", "log", "log10",
+    "log2", "max", "max_value", "min", "min_value", "nearbyint", "placeholder", "popcount",
+    "pow", "power", "prod", "reduce_axis", "round", "rsqrt", "select", "sigmoid", "sin", "sinh",
+    "size_var", "sqrt", "sum", "tag_scope", "tan", "tanh", "thread_axis", "trunc", "truncdiv",
+    "truncmod", "var",
 ]  # fmt: skip

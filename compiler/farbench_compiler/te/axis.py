@@ -56,6 +56,19 @@ def as_index(value: ExprLike) -> Expr:
     return cast(INT64, x)
 
 
+def thread_axis(
+    dom: tuple[ExprLike, ExprLike] | Range | ExprLike | None = None, tag: str = "", name: str = ""
+) -> IterVar:
+    """Name a thread of a GPU, such as `threadIdx.x`; stages refuse it, since a CPU has none."""
+    if isinstance(dom, str):  # te.thread_axis("threadIdx.x")
+        dom, tag = None, dom
+    if isinstance(dom, tuple):
+        dom = Range(as_index(dom[0]), as_index(dom[1]) - as_index(dom[0]))
+    elif dom is not None and not isinstance(dom, Range):
+        dom = Range(as_index(0), as_index(dom))
+    return IterVar(name or tag or "thread", dom=dom)
+
+
 def reduce_axis(dom: tuple[ExprLike, ExprLike] | Range, name: str = "rv") -> IterVar:
     """Make an axis to reduce over, from `dom[0]` up to but not including `dom[1]`."""
     if isinstance(dom, Range):

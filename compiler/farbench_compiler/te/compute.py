@@ -14,6 +14,7 @@ from farbench_compiler.ir.dtypes import FLOAT32, INT32, INT64, DType, dtype
 from farbench_compiler.ir.expr import Expr, ExprLike, IntImm, Scalar, Var, as_expr
 from farbench_compiler.te.axis import IterVar, Range, as_index
 from farbench_compiler.te.operation import ComputeOp, ConstantOp, PlaceholderOp
+from farbench_compiler.te.tags import current_tag
 from farbench_compiler.te.tensor import Tensor
 
 Shape = Sequence[ExprLike] | ExprLike
@@ -84,12 +85,11 @@ def compute(
     """Make the tensor whose element at (i, j, ...) is `fcompute(i, j, ...)`.
 
     The axes take the names of the function's parameters. A function that gives several values
-    makes an operation of several outputs: see `compute_all`.
+    makes an operation of several outputs: then this gives all of them, as `compute_all` does.
     """
     made = compute_all(shape, fcompute, name, tag, attrs, varargs_names)
-    if len(made) > 1:
-        raise ScheduleError(f"compute {name}: gives {len(made)} values; use te.compute_all")
-    return made[0]
+    # The type says one tensor, which it nearly always is; compute_all is typed for several.
+    return made[0] if len(made) == 1 else made  # type: ignore[return-value]
 
 
 def compute_all(
@@ -113,7 +113,7 @@ def compute_all(
         body = tuple(_plain(v) for v in values)
     except TypeError as error:
         raise ScheduleError(f"compute {name}: {error}") from error
-    return ComputeOp(name, axes, body, tag, attrs or {}).outputs
+    return ComputeOp(name, axes, body, tag or current_tag(), attrs or {}).outputs
 
 
 def _axis_names(

@@ -8,7 +8,7 @@ from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir.expr import Scope
 from farbench_compiler.te import cache
 from farbench_compiler.te.operation import ComputeOp, Operation
-from farbench_compiler.te.stage import Inline, Stage
+from farbench_compiler.te.stage import Inline, Root, Stage
 from farbench_compiler.te.tensor import Tensor
 
 Source = Tensor | Operation
@@ -102,6 +102,21 @@ def create_schedule(ops: Source | Sequence[Source]) -> Schedule:
     if not outputs or not all(isinstance(o, ComputeOp) for o in outputs):
         raise ScheduleError("create_schedule: give the operations of computed tensors (C.op)")
     return Schedule(outputs)
+
+
+def inline_injective(schedule: Schedule) -> None:
+    """Inline every stage that computes each element from few others by itself.
+
+    That is every computed stage which is no output, reduces nothing and was not scheduled yet.
+    """
+    for stage in schedule.stages:
+        op = stage.op
+        untouched = not (stage.relations or stage.kinds) and isinstance(stage.attach, Root)
+        if isinstance(op, ComputeOp) and not op.reduce_axis and not stage.is_output and untouched:
+            stage.compute_inline()
+
+
+AutoInlineInjective = inline_injective  # as TVM's te names it
 
 
 def _several(sources: Source | Sequence[Source]) -> Sequence[Source]:

@@ -7,6 +7,7 @@ attach ::= Root()            in the function's own sequence
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -146,6 +147,22 @@ class Stage:
     def parallel(self, axis: IterVar) -> None:
         """Share the steps of a loop among the threads."""
         self._mark("parallel", axis, "parallel")
+
+    def bind(self, axis: IterVar, thread_axis: IterVar) -> None:
+        """Refuse: threads of a GPU are nothing that a CPU has; ScheduleError says what to use."""
+        self._leaf("bind", axis)
+        raise self._error(
+            "bind", axis, f"cannot be bound to {thread_axis.name}, which a CPU has not; use "
+            "parallel for an outer loop, vectorize for an inner one",
+        )  # fmt: skip
+
+    def env_threads(self, threads: Sequence[IterVar]) -> None:
+        """Refuse, as `bind` does."""
+        names = ", ".join(thread.name for thread in threads)
+        raise ScheduleError(
+            f"env_threads: stage {self.name} cannot run in threads {names}, which a CPU has not; "
+            "use parallel"
+        )
 
     def _mark(self, primitive: str, axis: IterVar, kind: LoopKind) -> None:
         self._leaf(primitive, axis)
