@@ -13,8 +13,12 @@ from hypothesis import strategies as st
 
 from farbench_compiler import ops
 from farbench_compiler.build import build
+from farbench_compiler.ir import dtypes
 from farbench_compiler.ir.bfloat import BFLOAT16
 from farbench_compiler.lower import lower
+from farbench_compiler.ops.dots import dot_for, plain_dot
+from farbench_compiler.ops.matmul_dots import dot_batch_matmul, dot_dense
+from farbench_compiler.target import Target
 from tests.compiler.llvm.jit import aligned, run
 from tests.compiler.llvm.machine import BoardMachine
 
@@ -89,6 +93,35 @@ def test_any_shape_here(m: int, n: int, k: int, dtype: str, parallel: bool) -> N
 @pytest.mark.parametrize("dtype", DTYPES)
 def test_rows_beyond_one_block_of_the_cache(dtype: str) -> None:
     check(NATIVE, dtype, 150, 17, 16000)
+
+
+@given(
+    st.integers(1, 3), st.integers(1, 30), st.integers(1, 70), st.integers(1, 40),
+    st.sampled_from(DTYPES), st.booleans(), st.booleans(),
+)  # fmt: skip
+@settings(max_examples=15, deadline=None)
+def test_batches_and_weights_by_rows(
+    batch: int, m: int, n: int, k: int, dtype: str, transposed: bool, parallel: bool
+) -> None:
+    target, left = Target.parse("native"), dtypes.dtype(dtype)
+    dot = dot_for(target, left) or plain_dot(target, left)
+    a, b = operands(dtype, batch * m, batch * n, k)
+    x = a.reshape(batch, m, k)
+    y = b.T.reshape(batch, n, k) if transposed else b.T.reshape(batch, n, k).transpose(0, 2, 1)
+    got = aligned(np.full((batch, m, n), 77, str(dot.sums)))
+    program = dot_batch_matmul(
+        batch, m, n, k, left, dot, target, transposed=transposed, parallel=parallel
+    )
+    if batch == 1 and transposed:
+        program = dot_dense(m, n, k, left, dot, target, parallel=parallel)
+    assert NATIVE.run(lower(*program), [aligned(x), aligned(y), got]) == 0
+    whole = y.transpose(0, 2, 1) if transposed else y
+    wanted = np.matmul(x.astype("f8"), whole.astype("f8"))
+    if dtype != "bfloat16":
+        np.testing.assert_array_equal(got, wanted)
+    else:
+        most = np.matmul(np.abs(x).astype("f8"), np.abs(whole).astype("f8")).max()
+        np.testing.assert_allclose(got, wanted, rtol=0, atol=(k + 2) * 2.0**-24 * most)
 
 
 @pytest.mark.parametrize(("m", "n", "k"), [(0, 5, 3), (5, 0, 3), (5, 4, 0)])
