@@ -1,4 +1,4 @@
-"""Intrinsics as tables: LLVM's own, and the few that are put together or come from libm."""
+"""Intrinsics as tables: LLVM's own, and the few that are put together, our own functions."""
 
 from __future__ import annotations
 
@@ -12,12 +12,9 @@ from farbench_compiler.llvm.types import constant, value_type
 
 # round is to even, as numpy's and ONNX's (no program changes the rounding mode).
 _FLOAT_UNARY = {
-    "sqrt": "llvm.sqrt", "sinh": "llvm.sinh",
-    "cosh": "llvm.cosh", "sin": "llvm.sin", "cos": "llvm.cos", "tan": "llvm.tan",
-    "floor": "llvm.floor", "ceil": "llvm.ceil", "trunc": "llvm.trunc",
-    "round": "llvm.rint", "abs": "llvm.fabs",
+    "sqrt": "llvm.sqrt", "floor": "llvm.floor", "ceil": "llvm.ceil",
+    "trunc": "llvm.trunc", "round": "llvm.rint", "abs": "llvm.fabs",
 }  # fmt: skip
-_LIBM = {"erf": {32: "erff", 64: "erf"}}
 _INTEGER_IDENTITY = frozenset(("floor", "ceil", "trunc", "round"))
 
 
@@ -33,13 +30,11 @@ def call(ops: Arithmetic, name: str, args: list[str], of: DType, result: DType) 
         if not result.is_float:
             return value
         return convert(ops.code, value, single, result, wide_halves=True)
-    if name in vector_math.NAMES:
-        return vector_math.call(ops.code, name, args[0], of)
+    if vector_math.writes(name, of):
+        return vector_math.call(ops.code, name, args, of)
     if name in _FLOAT_UNARY:
         flags = "fast " if ops.fast_math else ""
         return ops.code.intrinsic(_FLOAT_UNARY[name], of, *args, flags=flags)
-    if name in _LIBM:
-        return _each_lane(ops, _LIBM[name][of.bits], args, of)
     return _COMPOSED[name](ops, args, of)
 
 
@@ -64,21 +59,6 @@ def _integer(ops: Arithmetic, name: str, args: list[str], of: DType, result: DTy
     return convert(code, call(ops, name, floats, wide, wide), wide, result, False)
 
 
-def _each_lane(ops: Arithmetic, function: str, args: list[str], of: DType) -> str:
-    code, scalar = ops.code, value_type(of.scalar)
-    code.module.declare(function, scalar, (scalar,) * len(args))
-    if of.lanes == 1:
-        given = ", ".join(f"{scalar} {arg}" for arg in args)
-        return code.value(f"call {scalar} @{function}({given})")
-    result = "poison"
-    for lane in range(of.lanes):
-        parts = [code.value(f"extractelement {value_type(of)} {arg}, i32 {lane}") for arg in args]
-        given = ", ".join(f"{scalar} {part}" for part in parts)
-        one = code.value(f"call {scalar} @{function}({given})")
-        result = code.value(f"insertelement {value_type(of)} {result}, {scalar} {one}, i32 {lane}")
-    return result
-
-
 def _rsqrt(ops: Arithmetic, args: list[str], of: DType) -> str:
     root = ops.code.intrinsic("llvm.sqrt", of, args[0])
     return ops.binary("div", constant(1, of), root, of)
@@ -86,6 +66,14 @@ def _rsqrt(ops: Arithmetic, args: list[str], of: DType) -> str:
 
 def _power(ops: Arithmetic, args: list[str], of: DType) -> str:
     return ops.code.intrinsic("llvm.pow", of, *args)
+
+
+def _remainder(ops: Arithmetic, args: list[str], of: DType) -> str:
+    return ops.binary("truncmod", args[0], args[1], of)
+
+
+def _copysign(ops: Arithmetic, args: list[str], of: DType) -> str:
+    return ops.code.intrinsic("llvm.copysign", of, *args)
 
 
 def _fused(ops: Arithmetic, args: list[str], of: DType) -> str:
@@ -108,6 +96,8 @@ def _size_against_infinity(op: str) -> Callable[[Arithmetic, list[str], DType], 
 _COMPOSED: dict[str, Callable[[Arithmetic, list[str], DType], str]] = {
     "rsqrt": _rsqrt,
     "pow": _power,
+    "fmod": _remainder,
+    "copysign": _copysign,
     "fma": _fused,
     "isnan": _is_nan,
     "isinf": _size_against_infinity("oeq"),

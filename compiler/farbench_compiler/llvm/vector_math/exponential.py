@@ -166,6 +166,20 @@ def _exp(w: _Writer, x: str) -> str:
     return _scaled(w, w.op("fadd", _expm1_series(w, r), w.number(1.0)), n)
 
 
+def _half_exp(w: _Writer, x: str) -> str:
+    """Give exp(x) / 2, which is finite a little further than exp."""
+    n, r = _reduced(w, _clamped(w, x, w.format.least, w.format.most + 1.0))
+    half = w.number(0.5)
+    return _scaled(w, w.fma(_expm1_series(w, r), half, half), n)
+
+
+def _expm1_near(w: _Writer, x: str) -> str:
+    """Give exp(x) - 1 as 2^n (exp(r) - 1) + (2^n - 1), for an x whose 2^n is a normal number."""
+    n, r = _reduced(w, x)
+    scale = _power_of_two(w, n)
+    return w.fma(scale, _expm1_series(w, r), w.op("fsub", scale, w.number(1.0)))
+
+
 def _exp2(w: _Writer, x: str) -> str:
     log2e = 1 / math.log(2)
     x = _clamped(w, x, w.format.least * log2e, w.format.most * log2e)
@@ -181,9 +195,7 @@ def _tanh(w: _Writer, x: str) -> str:
     """Write tanh |x| = m / (m + 2) with m = exp(2 |x|) - 1."""
     size = w.code.intrinsic("llvm.fabs", w.of, x)
     size = w.choose(w.test("ogt", size, w.number(w.format.one)), w.number(w.format.one), size)
-    n, r = _reduced(w, w.op("fadd", size, size))
-    scale = _power_of_two(w, n)
-    m = w.fma(scale, _expm1_series(w, r), w.op("fsub", scale, w.number(1.0)))
+    m = _expm1_near(w, w.op("fadd", size, size))
     ratio = w.op("fdiv", m, w.op("fadd", m, w.number(2.0)))
     return w.code.intrinsic("llvm.copysign", w.of, ratio, x)
 
@@ -250,6 +262,8 @@ def _log10_factors(w: _Writer) -> tuple[float, float, float]:
 _WRITERS: dict[str, Callable[[_Writer, str], str]] = {
     "exp": _exp,
     "exp2": _exp2,
+    "expm1_near": _expm1_near,
+    "half_exp": _half_exp,
     "tanh": _tanh,
     "sigmoid": _sigmoid,
     "log": _log_of(_ln_factors),
