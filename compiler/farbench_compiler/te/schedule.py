@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir.expr import Scope
-from farbench_compiler.te import cache
+from farbench_compiler.te import cache, rfactor
+from farbench_compiler.te.axis import IterVar
 from farbench_compiler.te.operation import ComputeOp, Operation
 from farbench_compiler.te.stage import Inline, Root, Stage
 from farbench_compiler.te.tensor import Tensor
@@ -91,6 +92,27 @@ class Schedule:
             op = stage.compute_op("cache_read")
             stage.op = cache.redirect(op, tensor, copy.output(0))
         return copy.output(0)
+
+    def rfactor(
+        self, tensor: Tensor, axis: IterVar, factor_axis: int = 0
+    ) -> Tensor | tuple[Tensor, ...]:
+        """Part a reduction at one of its loops, which becomes dimension `factor_axis`.
+
+        Gives the tensor of the new stage, or one for each output. The stage itself then reduces
+        over that dimension alone; loops over data stay as they are.
+        """
+        stage = self[tensor]
+        op = stage.compute_op("rfactor")
+        made = rfactor.factor(stage, op, axis, factor_axis)
+        self._add(Stage(self, made.partial, False), self.stages.index(stage))
+        data = [iv for iv in stage.leaf_iter_vars if iv.kind != "reduce"]
+        gone = {iv for iv in stage.leaf_iter_vars if iv.kind == "reduce"}
+        stage.op = made.final
+        stage.leaf_iter_vars = [*data, made.kept]
+        stage.relations = [r for r in stage.relations if not stage.reduces(r)]
+        stage.kinds = {iv: kind for iv, kind in stage.kinds.items() if iv not in gone}
+        outputs = made.partial.outputs
+        return outputs[0] if len(outputs) == 1 else outputs
 
     def __repr__(self) -> str:
         return f"Schedule({', '.join(repr(s) for s in self.stages)})"

@@ -274,6 +274,11 @@ class Stage:
                     found = found - {fused} | {outer, inner}
         return found
 
+    @staticmethod
+    def reduces(relation: Relation) -> bool:
+        """Tell whether a relation is between reduce loops."""
+        return (relation.parent if isinstance(relation, Split) else relation.outer).kind == "reduce"
+
     def fate(self, axis: IterVar) -> str:
         """Say in words why an axis is none of the loops."""
         for relation in self.relations:

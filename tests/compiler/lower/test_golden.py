@@ -156,6 +156,15 @@ def cache_read() -> tuple[te.Schedule, list[te.Tensor]]:
     return sch, args
 
 
+def rfactor() -> tuple[te.Schedule, list[te.Tensor]]:
+    sch, args, c, k = _matmul(4, 6, 10)
+    _, inner = sch[c].split(k, factor=4)
+    partial = sch.rfactor(c, inner)
+    assert isinstance(partial, te.Tensor)
+    sch[partial].compute_at(sch[c], c.op.axis[0])
+    return sch, args
+
+
 def padded_convolution() -> tuple[te.Schedule, list[te.Tensor]]:
     x = te.placeholder((4, 14, 14), name="X")
     w = te.placeholder((2, 4, 3, 3, 8), name="W")
@@ -194,7 +203,7 @@ def padded_convolution() -> tuple[te.Schedule, list[te.Tensor]]:
 CASES: tuple[Build, ...] = (
     default, split_dividing, split_with_a_tail, split_nparts, split_symbolic, tile, tile_with_tails,
     fuse, fuse_of_tiles, reorder, vectorize, unroll, compute_at, compute_inline, cache_write,
-    cache_read, padded_convolution,
+    cache_read, rfactor, padded_convolution,
 )  # fmt: skip
 
 
