@@ -7,6 +7,7 @@ known, and so is what one step of the loop it is attached to reads.
 from __future__ import annotations
 
 from collections.abc import Container
+from typing import Literal
 
 from farbench_compiler.ir.expr import Var, const
 from farbench_compiler.ir.visit import substitute
@@ -67,7 +68,8 @@ def _needed(
 
 def _whole_vector(stage: Stage, axis: IterVar, part: Part) -> Part:
     """Widen a part to all lanes of an axis that is one vector: 11 lanes would be 8 + 2 + 1."""
-    if _in_intrinsic(stage, axis):
+    inside = _in_intrinsic(stage, axis)
+    if inside == "whole" or (inside == "part" and constant(part.begin) == 0):
         return Part(axis.domain.begin, axis.domain.extent)
     size, needed = constant(axis.domain.extent), constant(part.extent)
     if stage.kinds.get(axis) != "vectorized" or size is None or needed is None:
@@ -77,13 +79,15 @@ def _whole_vector(stage: Stage, axis: IterVar, part: Part) -> Part:
     return Part(axis.domain.begin, const(size))
 
 
-def _in_intrinsic(stage: Stage, axis: IterVar) -> bool:
-    """Tell whether a declared intrinsic computes an axis as a whole, whatever of it is read."""
-    place = stage.leaf_index(axis)
-    if stage.tensorized is None or place is None:
-        return False
-    first = stage.leaf_index(stage.tensorized[0])
-    return first is not None and place >= first
+def _in_intrinsic(stage: Stage, axis: IterVar) -> Literal["", "part", "whole"]:
+    """Tell how much of an axis a declared intrinsic computes at once, whatever of it is read."""
+    first = None if stage.tensorized is None else stage.leaf_index(stage.tensorized[0])
+    if first is None:
+        return ""
+    inner = stage.leaf_iter_vars[first:]
+    if any(leaf is axis for leaf in inner):
+        return "whole"
+    return "part" if any(axis in stage.roots_of(leaf) for leaf in inner) else ""
 
 
 def _power_of_two(n: int) -> bool:

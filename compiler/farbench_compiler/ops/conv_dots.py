@@ -17,7 +17,7 @@ from farbench_compiler.ir.bfloat import to_bfloat16
 from farbench_compiler.ir.dtypes import INT32, DType
 from farbench_compiler.ir.expr import Expr
 from farbench_compiler.ops.conv_channels import Numpy, PositionTile
-from farbench_compiler.ops.dots import Dot, dot_for, dot_intrin, plain_dot
+from farbench_compiler.ops.dots import Dot, dot_for, dot_intrin, interleave_intrin, plain_dot
 from farbench_compiler.ops.matmul_dots import right_dtype
 from farbench_compiler.ops.window import Window
 from farbench_compiler.target import Target
@@ -39,7 +39,8 @@ def dot_conv2d(
     """Convolve NCHW data by OIHW weights; arguments data, weight unless that is an array, out."""
     dot = dot_for(target, data.dtype) or plain_dot(target, data.dtype)
     made = _Convolution(data, tall, wide, dot)
-    image = made.image()
+    padded = made.padded()
+    image = made.image(padded)
     if isinstance(weight, Tensor):
         packed, moved = made.packed(weight), made.moved(weight)
     else:
@@ -55,7 +56,7 @@ def dot_conv2d(
     out = te.compute((data.shape[0], cout, tall.out, wide.out), element, name="out")
     schedule = te.create_schedule(out.op)
     made.schedule(schedule, out, sums, _tile(target, dot, packed, tall, wide), parallel=parallel)
-    made.schedule_image(schedule, image, parallel=parallel)
+    made.schedule_image(schedule, padded, image, parallel=parallel)
     return schedule, [data, weight, out] if isinstance(weight, Tensor) else [data, out]
 
 
@@ -90,27 +91,43 @@ class _Convolution:
         """Dot products that the channels of one tap take."""
         return -(-self.channels // self.dot.width)
 
-    def image(self) -> Tensor:
-        """Lay the data out with its padding as [images, steps, height, width, part]."""
+    @property
+    def strip(self) -> int:
+        """Columns of the image that are interleaved at once."""
+        return min(16, max(1, self.dot.lanes))
+
+    def padded(self) -> Tensor:
+        """Move the data, with its padding, up to whole dot products and strips.
+
+        Rows of all channels lie together: [images, height, channels, width].
+        """
         tall, wide, dot, data = self.tall, self.wide, self.dot, self.data
         nothing = te.const(dot.moved, dot.left)
+        whole = wide.size + wide.before + wide.after
 
-        def element(n: Expr, c: Expr, h: Expr, w: Expr, part: Expr) -> Expr:
-            row, column, channel = h - tall.before, w - wide.before, c * dot.width + part
+        def element(n: Expr, h: Expr, c: Expr, w: Expr) -> Expr:
+            row, column = h - tall.before, w - wide.before
             inside = [row >= 0, row < tall.size, column >= 0, column < wide.size]
             if self.channels % dot.width:
-                inside.append(channel < self.channels)
-            value = dot.taken(data[n, channel, row, column])
-            return te.if_then_else(te.all(*inside), value, nothing)
+                inside.append(c < self.channels)
+            return te.if_then_else(te.all(*inside), dot.taken(data[n, c, row, column]), nothing)
 
         shape = (
             data.shape[0],
-            self.steps,
             tall.size + tall.before + tall.after,
-            wide.size + wide.before + wide.after,
-            dot.width,
+            self.steps * dot.width,
+            -(-whole // self.strip) * self.strip,
         )
-        return te.compute(shape, element, name="image")
+        return te.compute(shape, element, name="padded")
+
+    def image(self, padded: Tensor) -> Tensor:
+        """Lay the data out as [images, steps, height, width, part]."""
+        images, height, _, width = padded.shape
+        return te.compute(
+            (images, self.steps, height, width, self.dot.width),
+            lambda n, c, h, w, part: padded[n, h, c * self.dot.width + part, w],
+            name="image",
+        )
 
     def packed(self, weight: Tensor) -> Tensor:
         """Lay weights out as [channel vector, step, row, column, lane, part], zeros beyond."""
@@ -200,9 +217,17 @@ class _Convolution:
         if parallel:
             final.parallel(final.fuse(n, o_out))
 
-    def schedule_image(self, schedule: Schedule, image: Tensor, *, parallel: bool) -> None:
-        """Lay the image out position by position, the parts of one at once."""
-        stage = schedule[image]
-        stage.vectorize(stage.op.axis[4])
+    def schedule_image(
+        self, schedule: Schedule, padded: Tensor, image: Tensor, *, parallel: bool
+    ) -> None:
+        """Interleave channels a strip at a time, each row while it is in the cache."""
+        stage, rows = schedule[image], schedule[padded]
+        n, c, h, w, part = stage.op.axis
+        outer, inner = stage.split(w, factor=self.strip)
+        stage.reorder(n, h, c, outer, inner, part)
+        stage.tensorize(inner, interleave_intrin(self.dot.width, self.strip, image.dtype))
+        rows.compute_at(stage, h)
+        if self.dot.lanes > 1:
+            rows.vectorize(rows.op.axis[3])
         if parallel:
-            stage.parallel(stage.op.axis[1])
+            stage.parallel(h)
