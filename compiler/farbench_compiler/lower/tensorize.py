@@ -77,6 +77,7 @@ class _Match:
         self.ranges.update((axis, Interval(0, _extent(axis) - 1)) for axis in self.axes)
 
     def error(self, why: str) -> ScheduleError:
+        """Make the error that says which intrinsic does not fit, and why."""
         return ScheduleError(f"{self.what}: {why}")
 
     def piece(self, memory: Mapping[Tensor, Memory]) -> Piece:
@@ -282,6 +283,7 @@ class _Writer:
                 )
 
     def stmt(self, s: Stmt) -> Stmt:
+        """Give a declared statement over the memory."""
         return self._stmt(substitute(s, self.strides) if self.strides else s)
 
     def _stmt(self, s: Stmt) -> Stmt:

@@ -84,6 +84,7 @@ class _Convolution:
 
     @property
     def channels(self) -> int:
+        """Input channels."""
         return _size(self.data.shape[1])
 
     @property

@@ -111,6 +111,7 @@ class _Product:
 
     @property
     def steps(self) -> int:
+        """Dot products that one sum takes."""
         return -(-self.k // self.dot.width)
 
     @property
