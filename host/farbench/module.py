@@ -57,7 +57,7 @@ class Module(LoadedModule):
     def __init__(self, manifest: Manifest, origin: Artifact | _File) -> None:
         super().__init__(manifest)
         self._origin = origin
-        self._loaded: tuple[Library, Context] | None = None
+        self._library: Library | None = None
 
     @classmethod
     def of(cls, artifact: Artifact) -> Module:
@@ -140,12 +140,13 @@ class Module(LoadedModule):
         return Call(context, library.entry(entry.name), placed.addresses, placed.scalars)
 
     def _load(self) -> tuple[Library, Context]:
-        if self._loaded is None:
+        if self._library is None:
             origin = self._origin
-            self._loaded = resident.load(
+            self._library = resident.load(
                 origin.data if isinstance(origin, _File) else origin.link()
             )
-        return self._loaded
+        # Asked each time: the pool may have been chosen anew.
+        return self._library, resident.pool(self._library)
 
     def __repr__(self) -> str:
         target = self.manifest.target

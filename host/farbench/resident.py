@@ -15,37 +15,91 @@ import hashlib
 import sys
 import tempfile
 import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from farbench.errors import HostError
+from farbench.errors import HostError, UsageError
 
 if TYPE_CHECKING:
     from farbench_device_runtime.library import Context, Library
 
+
+@dataclass(frozen=True)
+class Threads:
+    """A pool: `count` threads, on `cores` where any are given, `bound` of them bound."""
+
+    count: int
+    cores: tuple[int, ...]
+    bound: int
+
+
 _lock = threading.Lock()
+_wanted = Threads(0, (), 0)  # a count of 0: one thread for each core
 _libraries: dict[str, Library] = {}
 _shared: Context | None = None
 
 
-def load(data: bytes) -> tuple[Library, Context]:
+def load(data: bytes) -> Library:
     """Load a library's bytes into this process; LoadRefused says why they do not fit this machine.
 
     HostError where libraries cannot be loaded at all.
     """
     if not sys.platform.startswith("linux"):
         raise HostError("libraries run on Linux; use a session: fb.connect_tracker(...).request()")
-    from farbench_device_runtime.settings import usable_cores
-
-    global _shared
     digest = hashlib.sha256(data).hexdigest()
     with _lock:
         library = _libraries.get(digest)
         if library is None:
             library = _libraries[digest] = _map(data)
+        return library
+
+
+def pool(library: Library) -> Context:
+    """Give the pool that all libraries share, made by the first that asks."""
+    global _shared
+    with _lock:
         if _shared is None:
-            _shared = library.context(len(usable_cores()))
-        return library, _shared
+            _shared = library.context(_wanted.count or len(_usable()), _wanted.cores)
+        return _shared
+
+
+def set_threads(count: int | None = None, cores: Sequence[int] | None = None) -> Threads:
+    """Choose how many threads parallel loops in this process use, and the cores they stay on.
+
+    Without `count` one for each of the cores, which are all that the process may use without
+    `cores`; given cores bind the threads, the caller's too. Holds for all libraries from now on;
+    not to be called while a kernel runs. UsageError for what this machine has not.
+    """
+    global _shared, _wanted
+    chosen = tuple(cores or ())
+    beyond = sorted(set(chosen) - set(_usable()))
+    if beyond:
+        raise UsageError(f"core {beyond[0]} is none of this process's: {list(_usable())}")
+    if count is not None and count < 1:
+        raise UsageError(f"a pool has at least 1 thread, not {count}")
+    with _lock:
+        _wanted = Threads(count or len(chosen), chosen, 0)
+        before, _shared = _shared, None
+        if before is not None:
+            _shared = before.library.context(_wanted.count or len(_usable()), chosen)
+            before.close()
+    return threads()
+
+
+def threads() -> Threads:
+    """Tell how parallel loops in this process run; `bound` counts the threads bound to a core."""
+    with _lock:
+        if _shared is None:
+            return Threads(_wanted.count or len(_usable()), _wanted.cores, 0)
+        return Threads(_shared.threads, _wanted.cores, _shared.bound())
+
+
+def _usable() -> tuple[int, ...]:
+    from farbench_device_runtime.settings import usable_cores
+
+    return usable_cores()
 
 
 def _map(data: bytes) -> Library:

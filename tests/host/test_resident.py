@@ -1,0 +1,69 @@
+"""The pool of this process: chosen by count and cores, and read back."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import farbench as fb
+from farbench import runtime, te
+from farbench.errors import UsageError
+from farbench_device_runtime.settings import usable_cores
+
+CORES = usable_cores()
+
+
+def doubled() -> fb.Module:
+    a = te.placeholder((64,), name="A")
+    c = te.compute((64,), lambda i: a[i] * 2, name="C")
+    s = te.create_schedule(c.op)
+    s[c].parallel(c.op.axis[0])
+    return fb.build(s, [a, c])
+
+
+def check(module: fb.Module) -> None:
+    x, got = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    module(x, got)
+    np.testing.assert_array_equal(got, x * 2)
+
+
+def test_a_count_holds_for_libraries_that_are_loaded_already() -> None:
+    module = doubled()
+    check(module)
+    try:
+        for count in (1, 3, 2):
+            assert runtime.set_threads(count).count == count
+            check(module)
+            assert runtime.threads() == runtime.Threads(count, (), 0)
+        runtime.config_threadpool(0, 1)
+        assert runtime.threads().count == 1
+    finally:
+        assert runtime.set_threads().count == len(CORES)
+
+
+def test_cores_bind_the_threads() -> None:
+    # In a process of its own: the caller's thread is bound as well.
+    code = f"""
+import numpy as np
+from farbench import runtime
+from tests.host.test_resident import check, doubled
+runtime.set_threads(cores=[{CORES[-1]}])
+check(doubled())
+print(runtime.threads())
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.stdout.strip() == f"Threads(count=1, cores=({CORES[-1]},), bound=1)", done.stderr
+
+
+def test_what_cannot_be_is_named() -> None:
+    with pytest.raises(UsageError, match="a pool has at least 1 thread, not 0"):
+        runtime.set_threads(0)
+    with pytest.raises(UsageError, match="core 4095 is none of this process's"):
+        runtime.set_threads(cores=[4095])
+    with pytest.raises(UsageError, match=r"no affinity mode 1 here; use set_threads"):
+        runtime.config_threadpool(1, 2)
