@@ -4,9 +4,22 @@ Every operator gives `(schedule, arguments)`, ready for `build`. The schedules f
 vector width and number of registers; sizes are Python integers.
 """
 
+from farbench_compiler.ops.activation import gelu, sigmoid
 from farbench_compiler.ops.conv2d import conv2d
 from farbench_compiler.ops.depthwise import depthwise_conv2d
 from farbench_compiler.ops.elementwise import vector_add
 from farbench_compiler.ops.matmul import matmul
+from farbench_compiler.ops.normalization import layer_norm
+from farbench_compiler.ops.softmax import log_softmax, softmax
 
-__all__ = ["conv2d", "depthwise_conv2d", "matmul", "vector_add"]
+__all__ = [
+    "conv2d",
+    "depthwise_conv2d",
+    "gelu",
+    "layer_norm",
+    "log_softmax",
+    "matmul",
+    "sigmoid",
+    "softmax",
+    "vector_add",
+]

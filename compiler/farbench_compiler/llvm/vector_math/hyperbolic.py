@@ -37,10 +37,10 @@ def cosh(x: Value) -> Value:
 
 
 def erf(x: Value) -> Value:
-    """Write x P(x^2) up to 1; beyond, 1 - exp(Q(|x|)) where Q fits log(erfc)."""
+    """Write x P(x^2) up to 1; beyond, -(exp(Q(|x|)) - 1) where Q fits log(erfc)."""
     of = format_of(x)
     size = x.magnitude()
     near = size * polynomial(size * size, of.table("ERF"))
     tail = polynomial(size.at_most(_ERF_END[of.bits]) - _ERF_CENTRE, of.table("ERFC"))
-    far = 1.0 - _by("exp", tail)
+    far = -_by("expm1_near", tail)
     return size.less(1.0).choose(near, far).with_sign(x)

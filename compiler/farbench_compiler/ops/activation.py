@@ -1,0 +1,50 @@
+"""Activations: functions of each element."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from farbench_compiler import te
+from farbench_compiler.ir import dtypes
+from farbench_compiler.ir.expr import Expr
+from farbench_compiler.ops.tiles import lanes_of, sum_dtype
+from farbench_compiler.target import Target
+from farbench_compiler.te.schedule import Schedule
+from farbench_compiler.te.tensor import Tensor
+
+_UNROLL = 2
+
+
+def gelu(
+    n: int, dtype: str = "float32", target: str | Target = "native", *, parallel: bool = False
+) -> tuple[Schedule, list[Tensor]]:
+    """Give x / 2 * (1 + erf(x / sqrt(2))) of n elements; arguments A and C, both [n]."""
+    return _each(n, dtype, target, parallel, _gelu)
+
+
+def sigmoid(
+    n: int, dtype: str = "float32", target: str | Target = "native", *, parallel: bool = False
+) -> tuple[Schedule, list[Tensor]]:
+    """Give 1 / (1 + exp(-x)) of n elements; arguments A and C, both [n]."""
+    return _each(n, dtype, target, parallel, te.sigmoid)
+
+
+def _gelu(x: Expr) -> Expr:
+    half: Expr = x * 0.5
+    return half + half * te.erf(x * math.sqrt(0.5))
+
+
+def _each(
+    n: int, dtype: str, target: str | Target, parallel: bool, function: Callable[[Expr], Expr]
+) -> tuple[Schedule, list[Tensor]]:
+    wide = sum_dtype(dtypes.dtype(dtype))
+    lanes = lanes_of(Target.parse(target), wide) * _UNROLL
+    a = te.placeholder((n,), dtype, name="A")
+    c = te.compute((n,), lambda i: function(a[i].astype(wide)).astype(dtype), name="C")
+    schedule = te.create_schedule(c.op)
+    outer, lane = schedule[c].split(c.op.axis[0], factor=max(1, min(n, lanes)))
+    schedule[c].vectorize(lane)
+    if parallel:
+        schedule[c].parallel(outer)
+    return schedule, [a, c]
