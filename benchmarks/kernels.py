@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Mapping
 
 from _common import PeerMissing, emit, leave_out, note, parse_arguments, start_numpy, start_rival
-from _kernels import building, conv, dots, matmul, threads
+from _kernels import building, conv, dots, layers, matmul, threads
 from _kernels.pair import Measured, compare, ratios, summary
 from farbench.stats import geometric_mean
 
@@ -63,6 +63,12 @@ def dot_figures(_: int) -> Figures:
     return found
 
 
+def layer_figures(count: int) -> Figures:
+    """Measure softmax, layer norm and gelu against onnxruntime."""
+    with start_rival("onnxruntime", "ort_ops.py", threads=count) as rival:
+        return {"layers_vs_onnxruntime": summary(ratios(compare(layers.pairs(rival))))}
+
+
 def thread_figures(_: int) -> Figures:
     """Measure two threads against one."""
     if len(os.sched_getaffinity(0)) < 2:
@@ -76,6 +82,7 @@ GROUPS: Mapping[str, Callable[[int], Figures]] = {
     "matmul": matmul_figures,
     "conv": conv_figures,
     "dots": dot_figures,
+    "layers": layer_figures,
     "threads": thread_figures,
 }
 
