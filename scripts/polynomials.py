@@ -91,6 +91,10 @@ def _series(f: Function, taylor: Function, x: Any) -> Any:
     return taylor(x) if abs(x) < mpf(10) ** -12 else f(x)
 
 
+def _expm1_rest(x: Any) -> Any:  # (exp(x) - 1 - x) / x^2
+    return _series(lambda v: (mp.expm1(v) - v) / v**2, lambda v: mpf(1) / 2 + v / 6, x)
+
+
 def _over_square(odd: Function, first: Any, second: Any) -> Function:
     """Give ((odd(x) / x) - 1) / x^2 as a function of z = x^2; the series begins as given."""
     return lambda z: _series(
@@ -124,8 +128,11 @@ def tables(bits: int) -> dict[str, tuple[float, ...]]:
         count = double if wide else single
         return fit(f, lambda z: z + mpf("1e-3"), mpf(0), high, list(range(count)), bits)
 
+    half = mp.log(2) / 2 * mpf("1.001")
+    exp_terms = list(range(10 if wide else 5))
     erf_terms = list(range(13 if wide else 7))
     return {
+        "EXP": fit(_expm1_rest, lambda x: abs(x) + mpf("1e-3"), -half, half, exp_terms, bits),
         "SIN": near_zero(sine, quarter, 4, 7),
         "COS": near_zero(_cos_rest, quarter, 3, 6),
         "ATAN": near_zero(arc_tangent, tangent, 5, 12),
