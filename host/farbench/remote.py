@@ -54,7 +54,7 @@ class Placed:
                 arguments.must_live_on(arg, session)
         elif not isinstance(arg, np.ndarray):
             # The wire knows integers of 64 bits and floats; the binding has checked the range.
-            return float(arg) if entry.args[index].dtype.startswith("float") else int(arg)
+            return float(arg) if "float" in entry.args[index].dtype else int(arg)
         # Plain memory of this process travels there, and back where the entry writes to it.
         copy = nd.array(arg, session.cpu())
         placed = arguments.must_live_on(copy, session)

@@ -160,7 +160,8 @@ class _Compiler:
 
         def run(env: Env) -> None:
             # Values that no program computes: a read before the first write shows up.
-            size = [n(env) for n in shape]
+            # An extent counted from sizes of 0 may come out negative: nothing is read there.
+            size = [max(0, n(env)) for n in shape]
             memory[buffer.uid] = (
                 np.frombuffer(bytes([0xA5]) * (int(np.prod(size)) * of.itemsize), of)
                 .copy()
