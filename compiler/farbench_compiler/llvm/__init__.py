@@ -46,7 +46,7 @@ def emit(functions: Sequence[LoopFunction], target: Target) -> Emitted:
         fast_math=target.fast_math,
         features=frozenset(target.features),
     )
-    module = Module()
+    module = Module(features=rules.features)
     for fn in functions:
         write_function(module, fn, symbol_of(fn.name), rules)
     search = any(_needs_vectors(fn) for fn in functions)

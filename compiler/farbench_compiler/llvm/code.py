@@ -17,6 +17,7 @@ class Module:
     metadata: list[str] = field(default_factory=list)
     constants: dict[int, str] = field(default_factory=dict)
     defined: set[str] = field(default_factory=set)
+    features: frozenset[str] = frozenset()
 
     def declare(self, name: str, result: str, args: tuple[str, ...]) -> str:
         """Declare a function once and give its name."""

@@ -172,3 +172,15 @@ def test_powers_of_two_are_exact() -> None:
     x = np.arange(-16, 16, dtype=np.float32)
     np.testing.assert_array_equal(apply(HERE, "exp2", x), np.exp2(x))
     np.testing.assert_array_equal(apply(HERE, "log2", np.exp2(x)), x)
+
+
+@pytest.mark.parametrize("lanes", [16, 32, 64])
+def test_vectors_of_several_registers(lanes: int) -> None:
+    x = np.linspace(-120, 95, 64 * 20).astype(np.float32)
+    a = te.placeholder(x.shape, "float32", name="A")
+    c = te.compute(x.shape, lambda i: te.exp(a[i]), name="C")
+    schedule = te.create_schedule(c.op)
+    schedule[c].vectorize(schedule[c].split(c.op.axis[0], factor=lanes)[1])
+    out = aligned(np.full_like(x, 7))
+    assert HERE.run(lower(schedule, [a, c]), [aligned(x), out]) == 0
+    assert errors(out, reference("exp", x)).max() <= LIMIT

@@ -123,15 +123,15 @@ def _ln2(w: _Writer) -> tuple[float, float]:
     return high, low + _LN2_LOW
 
 
-def _reduced(w: _Writer, x: str) -> tuple[str, str]:
-    """Give (n as bits, r) with x = n ln 2 + r."""
+def _reduced(w: _Writer, x: str) -> tuple[str, str, str]:
+    """Give (n, n as an integer, r) with x = n ln 2 + r."""
     magic = w.number(w.format.magic)
     shifted = w.fma(x, w.number(1 / math.log(2)), magic)
     n = w.op("fsub", shifted, magic)
     high, low = _ln2(w)
     r = w.fma(n, w.number(-high), x)
     r = w.fma(n, w.number(-low), r)
-    return w.int_op("sub", w.bits(shifted), w.bits(magic)), r
+    return n, w.int_op("sub", w.bits(shifted), w.bits(magic)), r
 
 
 def _power_of_two(w: _Writer, n: str) -> str:
@@ -140,12 +140,54 @@ def _power_of_two(w: _Writer, n: str) -> str:
     return w.from_bits(w.int_op("shl", biased, w.integer(w.format.mantissa)))
 
 
-def _scaled(w: _Writer, value: str, n: str) -> str:
+def _scaled(w: _Writer, value: str, n: str, whole: str) -> str:
     """Give value * 2^n in two steps, so that subnormal results and the largest come out."""
-    half = w.int_op("ashr", n, w.integer(1))
-    rest = w.int_op("sub", n, half)
+    if "avx512f" in w.code.module.features and w.of.lanes * w.of.bits % 512 == 0:
+        return _scaled_at_once(w, value, n)
+    half = w.int_op("ashr", whole, w.integer(1))
+    rest = w.int_op("sub", whole, half)
     once = w.op("fmul", value, _power_of_two(w, half))
     return w.op("fmul", once, _power_of_two(w, rest))
+
+
+def _scaled_at_once(w: _Writer, value: str, n: str) -> str:
+    """Give value * 2^n by AVX-512's instruction, one register of 512 bits after the other."""
+    lanes = 512 // w.of.bits
+    kind, mask = value_type(DType("float", w.of.bits, lanes)), f"i{lanes}"
+    name = f"llvm.x86.avx512.mask.scalef.{'ps' if w.of.bits == 32 else 'pd'}.512"
+    w.code.module.declare(name, kind, (kind, kind, kind, mask, "i32"))
+
+    def picked(vector: str, lane: int, count: int, total: int) -> str:
+        wanted = ", ".join(f"i32 {i}" for i in range(lane, lane + count))
+        of = value_type(DType("float", w.of.bits, total))
+        return w.code.value(f"shufflevector {of} {vector}, {of} poison, <{count} x i32> <{wanted}>")
+
+    result = ""
+    for lane in range(0, w.of.lanes, lanes):
+        a, b = (picked(vector, lane, lanes, w.of.lanes) for vector in (value, n))
+        given = f"{kind} {a}, {kind} {b}, {kind} zeroinitializer, {mask} -1, i32 4"
+        part = w.code.value(f"call {kind} @{name}({given})")
+        result = _joined(w, result, part, lane, lanes)
+    return result
+
+
+def _joined(w: _Writer, whole: str, part: str, lane: int, lanes: int) -> str:
+    """Put a register behind the `lane` elements that stand already."""
+    if not whole:
+        return part
+    # A shuffle takes two vectors of one length: lengthen the part first.
+    count = lane + lanes
+    kinds = [value_type(DType("float", w.of.bits, n)) for n in (lane, lanes)]
+    wide = ", ".join(f"i32 {min(i, lanes - 1)}" for i in range(lane))
+    longer = part
+    if lane != lanes:
+        longer = w.code.value(
+            f"shufflevector {kinds[1]} {part}, {kinds[1]} poison, <{lane} x i32> <{wide}>"
+        )
+    order = ", ".join(f"i32 {i}" for i in range(count))
+    return w.code.value(
+        f"shufflevector {kinds[0]} {whole}, {kinds[0]} {longer}, <{count} x i32> <{order}>"
+    )
 
 
 def _clamped(w: _Writer, x: str, low: float, high: float) -> str:
@@ -162,20 +204,20 @@ def _expm1_series(w: _Writer, r: str) -> str:
 
 
 def _exp(w: _Writer, x: str) -> str:
-    n, r = _reduced(w, _clamped(w, x, w.format.least, w.format.most))
-    return _scaled(w, w.op("fadd", _expm1_series(w, r), w.number(1.0)), n)
+    n, whole, r = _reduced(w, _clamped(w, x, w.format.least, w.format.most))
+    return _scaled(w, w.op("fadd", _expm1_series(w, r), w.number(1.0)), n, whole)
 
 
 def _half_exp(w: _Writer, x: str) -> str:
     """Give exp(x) / 2, which is finite a little further than exp."""
-    n, r = _reduced(w, _clamped(w, x, w.format.least, w.format.most + 1.0))
+    n, whole, r = _reduced(w, _clamped(w, x, w.format.least, w.format.most + 1.0))
     half = w.number(0.5)
-    return _scaled(w, w.fma(_expm1_series(w, r), half, half), n)
+    return _scaled(w, w.fma(_expm1_series(w, r), half, half), n, whole)
 
 
 def _expm1_near(w: _Writer, x: str) -> str:
     """Give exp(x) - 1 as 2^n (exp(r) - 1) + (2^n - 1), for an x whose 2^n is a normal number."""
-    n, r = _reduced(w, x)
+    _, n, r = _reduced(w, x)
     scale = _power_of_two(w, n)
     return w.fma(scale, _expm1_series(w, r), w.op("fsub", scale, w.number(1.0)))
 
@@ -185,10 +227,11 @@ def _exp2(w: _Writer, x: str) -> str:
     x = _clamped(w, x, w.format.least * log2e, w.format.most * log2e)
     magic = w.number(w.format.magic)
     shifted = w.op("fadd", x, magic)
-    r = w.op("fsub", x, w.op("fsub", shifted, magic))
+    n = w.op("fsub", shifted, magic)
+    r = w.op("fsub", x, n)
     series = _expm1_series(w, w.op("fmul", r, w.number(math.log(2))))
-    n = w.int_op("sub", w.bits(shifted), w.bits(magic))
-    return _scaled(w, w.op("fadd", series, w.number(1.0)), n)
+    whole = w.int_op("sub", w.bits(shifted), w.bits(magic))
+    return _scaled(w, w.op("fadd", series, w.number(1.0)), n, whole)
 
 
 def _tanh(w: _Writer, x: str) -> str:
