@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -247,9 +248,20 @@ def test_n3_every_kind_of_address_connects(host: str) -> None:
             assert str(port) in repr(tracker)
 
 
+def _await_refusal(port: int) -> None:
+    """Wait until nothing listens: the library behind a socket closes it in a thread of its own."""
+    deadline = time.monotonic() + 5
+    while time.monotonic() < deadline:
+        with socket.socket() as probe:
+            if probe.connect_ex(("127.0.0.1", port)):
+                return
+    pytest.fail(f"port {port} is still open")
+
+
 def test_n5_a_refused_connection_says_so() -> None:
     with TrackerServer("127.0.0.1", 0) as server:
         port = server.address.port
+    _await_refusal(port)
     with pytest.raises(errors.ConnectError, match="refused"):
         fb.connect_tracker("127.0.0.1", port)
 
