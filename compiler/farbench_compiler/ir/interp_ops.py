@@ -196,7 +196,7 @@ _FLOAT_CALLS: dict[str, Function] = {
     "expm1": np.expm1,
     "fmod": np.fmod,
     "copysign": np.copysign,
-    "sigmoid": lambda x: np.exp(-np.logaddexp(x.dtype.type(0), -x)),
+    "sigmoid": lambda x: 1 / (1 + np.exp(-np.asarray(x, np.float64))),
     "erf": np.vectorize(math.erf, otypes=[np.float64]),
     "floor": np.floor,
     "ceil": np.ceil,

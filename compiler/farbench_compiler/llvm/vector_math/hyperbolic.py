@@ -11,28 +11,29 @@ _ERF_END = {32: 3.9375, 64: 5.9375}
 _ERF_CENTRE = 1.25
 
 
-def _by(name: str, x: Value) -> Value:
+def applied(name: str, x: Value) -> Value:
+    """Call one of the exponentials and logarithms."""
     return x.like_text(exponential.call(x.code, name, x.text, x.dtype))
 
 
 def expm1(x: Value) -> Value:
     """Write exp(x) - 1."""
-    near = _by("expm1_near", x.at_least(-40.0).at_most(40.0))
-    return x.greater(39.0).choose(_by("exp", x), x.equal(0.0).choose(x, near))
+    near = applied("expm1_near", x.at_least(-40.0).at_most(40.0))
+    return x.greater(39.0).choose(applied("exp", x), x.equal(0.0).choose(x, near))
 
 
 def sinh(x: Value) -> Value:
     """Write (m + m / (m + 1)) / 2 near 0, with m = exp(|x|) - 1; else (e - 1 / e) / 2."""
     size = x.magnitude()
-    m = _by("expm1_near", size.at_most(2.0))
+    m = applied("expm1_near", size.at_most(2.0))
     near = (m + m / (m + 1.0)) * 0.5
-    half = _by("half_exp", size)
+    half = applied("half_exp", size)
     return size.less(1.0).choose(near, half - 0.25 / half).with_sign(x)
 
 
 def cosh(x: Value) -> Value:
     """Write (e + 1 / e) / 2 with e = exp(|x|)."""
-    half = _by("half_exp", x.magnitude())
+    half = applied("half_exp", x.magnitude())
     return half + 0.25 / half
 
 
@@ -42,5 +43,5 @@ def erf(x: Value) -> Value:
     size = x.magnitude()
     near = size * polynomial(size * size, of.table("ERF"))
     tail = polynomial(size.at_most(_ERF_END[of.bits]) - _ERF_CENTRE, of.table("ERFC"))
-    far = -_by("expm1_near", tail)
+    far = -applied("expm1_near", tail)
     return size.less(1.0).choose(near, far).with_sign(x)

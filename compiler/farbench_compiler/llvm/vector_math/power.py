@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from farbench_compiler.ir.dtypes import DType
-from farbench_compiler.llvm.vector_math import exponential
+from farbench_compiler.llvm.vector_math.hyperbolic import applied
 from farbench_compiler.llvm.vector_math.value import Value
 
 _INFINITY = float("inf")
-
-
-def _by(name: str, x: Value) -> Value:
-    return x.like_text(exponential.call(x.code, name, x.text, x.dtype))
 
 
 def pow32(x: Value, y: Value) -> Value:
     """Write x to the power of y, float32, with C's special values."""
     double = DType("float", 64)
     wide_x, wide_y = x.cast("fpext", double), y.cast("fpext", double)
-    size = _by("exp2", wide_y * _by("log2", wide_x.magnitude())).cast("fptrunc", DType("float", 32))
+    size = applied("exp2", wide_y * applied("log2", wide_x.magnitude())).cast(
+        "fptrunc", DType("float", 32)
+    )
     # y rounded to an integer, and to an even one; all beyond 2^24 are even.
     whole = _is_whole(y)
     odd = whole.both(_is_whole(y * 0.5).otherwise())
