@@ -32,7 +32,8 @@ def layer_norm(x: Numpy, gamma: Numpy, beta: Numpy) -> Numpy:
     wide = x.astype(np.float64)
     away = wide - wide.mean(-1, keepdims=True)
     scale = np.sqrt((away * away).mean(-1, keepdims=True) + EPSILON)
-    return (away / scale * gamma + beta).astype(np.float32)
+    out: Numpy = (away / scale * gamma + beta).astype(np.float32)
+    return out
 
 
 def gelu(x: Numpy) -> Numpy:

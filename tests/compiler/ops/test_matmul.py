@@ -19,7 +19,7 @@ SHAPES = ((1, 1, 1), (1, 33, 5), (33, 1, 5), (5, 33, 1), (40, 64, 20), (37, 53, 
 NARROW = ((3, 70, 45), (8, 9, 200), (41, 2, 130), (9, 8, 31), (30, 21, 256), (2, 170, 90))
 
 
-@pytest.mark.parametrize(("m", "n", "k"), (*SHAPES, *NARROW))
+@pytest.mark.parametrize(("m", "n", "k"), [*SHAPES, *NARROW])
 def test_any_shape_on_any_machine(m: int, n: int, k: int, place: Place) -> None:
     check_matmul(place, m, n, k)
 
