@@ -1,5 +1,29 @@
 """Operators on whole tensors, without schedules: tensors in, tensors out, sizes symbolic."""
 
+from farbench_compiler.topi.broadcast import (
+    add,
+    bitwise_and,
+    bitwise_or,
+    bitwise_xor,
+    divide,
+    equal,
+    floor_divide,
+    greater,
+    greater_equal,
+    left_shift,
+    less,
+    less_equal,
+    logical_and,
+    logical_or,
+    maximum,
+    minimum,
+    mod,
+    multiply,
+    not_equal,
+    power,
+    right_shift,
+    subtract,
+)
 from farbench_compiler.topi.elementwise import (
     abs,
     ceil,
@@ -19,6 +43,9 @@ from farbench_compiler.topi.reduction import max, mean, min, prod, sum
 from farbench_compiler.topi.transform import expand_dims, transpose
 
 __all__ = [
-    "abs", "ceil", "erf", "exp", "expand_dims", "floor", "log", "max", "mean", "min", "prod",
-    "relu", "round", "rsqrt", "sigmoid", "sqrt", "sum", "tanh", "transpose", "trunc",
+    "abs", "add", "bitwise_and", "bitwise_or", "bitwise_xor", "ceil", "divide", "equal", "erf",
+    "exp", "expand_dims", "floor", "floor_divide", "greater", "greater_equal", "left_shift",
+    "less", "less_equal", "log", "logical_and", "logical_or", "max", "maximum", "mean", "min",
+    "minimum", "mod", "multiply", "not_equal", "power", "prod", "relu", "right_shift", "round",
+    "rsqrt", "sigmoid", "sqrt", "subtract", "sum", "tanh", "transpose", "trunc",
 ]  # fmt: skip
