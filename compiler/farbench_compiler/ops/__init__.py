@@ -5,6 +5,7 @@ vector width and number of registers; sizes are Python integers.
 """
 
 from farbench_compiler.ops.activation import gelu, sigmoid
+from farbench_compiler.ops.batch_matmul import batch_matmul, dense
 from farbench_compiler.ops.conv2d import conv2d
 from farbench_compiler.ops.depthwise import depthwise_conv2d
 from farbench_compiler.ops.elementwise import vector_add
@@ -13,7 +14,9 @@ from farbench_compiler.ops.normalization import layer_norm
 from farbench_compiler.ops.softmax import log_softmax, softmax
 
 __all__ = [
+    "batch_matmul",
     "conv2d",
+    "dense",
     "depthwise_conv2d",
     "gelu",
     "layer_norm",
