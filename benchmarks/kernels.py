@@ -14,7 +14,7 @@ import os
 from collections.abc import Callable, Mapping
 
 from _common import PeerMissing, emit, leave_out, note, parse_arguments, start_numpy, start_rival
-from _kernels import building, conv, dots, layers, matmul, threads
+from _kernels import building, conv, dots, layers, matmul, stream, threads
 from _kernels.pair import Measured, compare, ratios, summary
 from farbench.stats import geometric_mean
 
@@ -83,6 +83,7 @@ GROUPS: Mapping[str, Callable[[int], Figures]] = {
     "conv": conv_figures,
     "dots": dot_figures,
     "layers": layer_figures,
+    "stream": lambda _: {"stream_share": summary(stream.shares())},
     "threads": thread_figures,
 }
 
