@@ -12,8 +12,7 @@ from farbench_compiler import ops
 from farbench_compiler.errors import LinkError
 from farbench_compiler.toolchain.zig import locate
 
-STREAM_BYTES = 1 << 30  # an array of the peer's
-OWN_BYTES = 1 << 28  # an array of ours: eight times a large cache
+ARRAY_BYTES = 1 << 30  # of either side: no cache holds a part that counts
 ROUNDS = 5
 DTYPES = ("float32", "float64", "float16")
 
@@ -30,7 +29,7 @@ def start() -> Peer:
 
 def _bandwidth(peer: Peer, loop: str) -> float:
     """Give the best rate of one loop in a turn, in bytes a second."""
-    answer = peer.ask(measure="run", loop=loop, nbytes=STREAM_BYTES, samples=2)
+    answer = peer.ask(measure="run", loop=loop, nbytes=ARRAY_BYTES, samples=2)
     seconds, moved = answer["seconds"], answer["bytes"]
     assert isinstance(seconds, list)
     assert isinstance(moved, int)
@@ -41,8 +40,8 @@ class Adder:
     """One addition over arrays that no cache holds."""
 
     def __init__(self, dtype: str) -> None:
-        count = OWN_BYTES // int(dtype[5:]) * 8
-        self.bytes = 3 * OWN_BYTES
+        count = ARRAY_BYTES // int(dtype[5:]) * 8
+        self.bytes = 3 * ARRAY_BYTES
         self._module = fb.build(*ops.vector_add(count, dtype), target="native")
         self._arrays = [fb.nd.random((count,), dtype, seed=i) for i in range(2)]
         self._arrays.append(fb.nd.zeros((count,), dtype))
