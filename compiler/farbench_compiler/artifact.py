@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import struct
 import tempfile
 import zipfile
+import zlib
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -13,11 +15,16 @@ from pathlib import Path
 from farbench_compiler.errors import CompilerError, LinkError
 from farbench_compiler.target import Target
 from farbench_compiler.toolchain import Progress, data_object, link_shared
-from farbench_rpc.manifest import SYMBOL, Manifest, decode, encode, pack
+from farbench_rpc.manifest import SYMBOL, Manifest, ManifestError, decode, encode, pack
 
 ARCHIVE_VERSION = 1
 MAX_ARCHIVE_BYTES = 1 << 30
 _NOTHING: Mapping[str, bytes] = {}
+# What the zip module raises for damaged files, whatever byte is hit, and what their parts raise.
+_UNREADABLE = (
+    OSError, KeyError, ValueError, AttributeError, EOFError, RuntimeError, NotImplementedError,
+    struct.error, zipfile.BadZipFile, zlib.error, CompilerError, ManifestError,
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -107,7 +114,7 @@ class Artifact:
                 source = _member(archive, "source.ll").decode()
                 linked = _member(archive, "library.so")
                 return Artifact(objects, manifest, target, source, linked=linked)
-        except (OSError, KeyError, ValueError, AttributeError, zipfile.BadZipFile) as cause:
+        except _UNREADABLE as cause:
             raise LinkError(f"{name} is no archive of farbench objects: {cause}") from cause
 
 

@@ -25,7 +25,10 @@ from farbench_compiler.fingerprint import NoFingerprintError, fingerprint
 from farbench_compiler.llvm.machine import assembly
 from farbench_compiler.target import Target
 from farbench_compiler.toolchain.cache import cache_dir, digest
+from farbench_compiler.toolchain.zig import locate
+from farbench_rpc import manifest
 
+_SOURCES = (".py", ".c", ".h", ".json")
 IN_MEMORY = 128  # artifacts, some tens of KiB each
 ON_DISK_BYTES = 256 << 20
 _SWEEP_EVERY = 64  # entries written between two looks at the folder's size
@@ -48,10 +51,14 @@ def folder() -> Path:
 
 @lru_cache(maxsize=1)
 def _compiler() -> str:
-    """Hash the compiler's own sources and LLVM's version: another compiler, other entries."""
-    root = Path(__file__).parent
-    sources = sorted(p for p in root.rglob("*") if p.suffix in (".py", ".c", ".h", ".json"))
-    return digest(str(llvmlite.__version__), *(p.read_bytes() for p in sources))
+    """Hash all that makes a library besides its program: another compiler, other entries.
+
+    That is the compiler and the manifest, by their sources, LLVM and the linker, by their versions.
+    """
+    folders = (Path(__file__).parent, Path(manifest.__file__).parent)
+    sources = [p for folder in folders for p in sorted(folder.rglob("*")) if p.suffix in _SOURCES]
+    versions = (str(llvmlite.__version__), locate().version)
+    return digest(*versions, *(p.read_bytes() for p in sources))
 
 
 def key_of(*parts: object) -> str | None:

@@ -74,6 +74,8 @@ class _Reader:
         if names is None:
             self._foreign(value, kind)
             return
+        if names is _ALL and not hasattr(value, "__dict__"):
+            raise NoFingerprintError(f"a {kind.__qualname__} has no fingerprint")
         for name in sorted(vars(value)) if names is _ALL else names:
             self.take(getattr(value, name))
 

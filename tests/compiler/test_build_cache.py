@@ -6,6 +6,8 @@ import os
 from pathlib import Path
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from farbench_compiler import build_cache, te
 from farbench_compiler.artifact import Artifact
@@ -69,6 +71,22 @@ def test_a_cut_entry_is_built_again(tmp_path: Path) -> None:
     entry.write_bytes(entry.read_bytes()[:-100])
     build_cache.clear()
     assert made().link() == library
+
+
+@settings(
+    max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
+@given(st.floats(0, 1, exclude_max=True), st.integers(1, 255))
+def test_a_damaged_entry_never_fails_a_build(tmp_path: Path, where: float, change: int) -> None:
+    build_cache.clear()
+    library = made().link()
+    (entry,) = entries(tmp_path)
+    raw = bytearray(entry.read_bytes())
+    raw[int(where * len(raw))] ^= change
+    entry.write_bytes(raw)
+    build_cache.clear()
+    assert made().link() == library
+    entry.unlink(missing_ok=True)
 
 
 def test_what_was_used_longest_ago_goes_first(tmp_path: Path) -> None:
