@@ -7,9 +7,11 @@ that boards lack.
 
 from __future__ import annotations
 
+import math
 import struct
 
 from farbench_compiler.ir.dtypes import DType
+from farbench_rpc.manifest.slots import bfloat16_bits
 
 _SCALARS: dict[tuple[str, int], str] = {
     ("float", 16): "half",
@@ -50,25 +52,12 @@ def _scalar_constant(value: float, of: DType) -> str:
     if not of.is_float:
         return str(int(value))
     if of.is_bfloat:
-        return str(bfloat_bits(value))
+        return str(0x7FC0 if math.isnan(value) else bfloat16_bits(value))
     if of.bits == 16:
         return f"0xH{struct.unpack('<H', _half(value))[0]:04X}"
     if of.bits == 32:  # LLVM writes a float as the double that equals it
         value = struct.unpack("<f", _single(value))[0]
     return f"0x{struct.unpack('<Q', struct.pack('<d', value))[0]:016X}"
-
-
-def bfloat_bits(value: float) -> int:
-    """Round to bfloat16, to nearest even, and give its bits."""
-    if value != value:
-        return 0x7FC0
-    near = _single(value)
-    (bits,) = struct.unpack("<I", near)
-    (back,) = struct.unpack("<f", near)
-    if back != value and abs(value) != float("inf"):
-        # Cut towards zero and stick what is lost to the last bit, so that rounding again is right.
-        bits = (bits - (abs(back) > abs(value))) | 1
-    return int(bits + 0x7FFF + (bits >> 16 & 1)) >> 16
 
 
 def _half(value: float) -> bytes:

@@ -17,29 +17,22 @@ from fractions import Fraction
 from farbench_compiler.ir.dtypes import DType
 from farbench_compiler.llvm.code import Code, Module
 from farbench_compiler.llvm.types import constant, mangled, value_type
-from farbench_compiler.llvm.vector_math.coefficients import TABLES
+from farbench_compiler.llvm.vector_math.formats import FORMATS, Format
 
 
 @dataclass(frozen=True, slots=True)
-class Format:
-    """A binary floating-point format, and how many terms its series takes."""
+class _Limits:
+    """How far the functions of a format go."""
 
-    mantissa: int
-    bias: int
     log_power: int  # the last odd power of the series of log
     least: float  # exp of less is 0
     most: float  # exp of more is infinite
     one: float  # tanh of this and more is 1
 
-    @property
-    def magic(self) -> float:
-        """Added to a small number it leaves the nearest integer in the lowest bits."""
-        return 1.5 * 2.0**self.mantissa
 
-
-_FORMATS = {
-    32: Format(23, 127, 9, -105.0, 89.0, 10.0),
-    64: Format(52, 1023, 21, -747.0, 710.0, 20.0),
+_LIMITS = {
+    32: _Limits(9, -105.0, 89.0, 10.0),
+    64: _Limits(21, -747.0, 710.0, 20.0),
 }
 
 
@@ -49,12 +42,12 @@ class _Writer:
     def __init__(self, module: Module, of: DType) -> None:
         self.code = Code(module)
         self.of = of
-        self.format = _FORMATS[of.bits]
+        self.format = FORMATS[of.bits]
+        self.limits = _LIMITS[of.bits]
         self.kind = value_type(of)
         self.int_dtype = DType("int", of.bits, of.lanes)
         self.int_kind = value_type(self.int_dtype)
-        truth = "i1" if of.lanes == 1 else f"<{of.lanes} x i1>"
-        self._truth = truth
+        self._truth = value_type(DType("bool", 1, of.lanes))
 
     def number(self, value: float) -> str:
         """Give a constant."""
@@ -108,7 +101,7 @@ class _Writer:
 
 def _split(value: float, format_: Format, spare: int) -> tuple[float, float]:
     """Part a constant into one whose last `spare` bits are 0, and the rest."""
-    keep = 2.0 ** (format_.mantissa - spare - math.frexp(value)[1])
+    keep = 2.0 ** (format_.fraction - spare - math.frexp(value)[1])
     high = round(value * keep) / keep
     return high, value - high
 
@@ -137,7 +130,7 @@ def _reduced(w: _Writer, x: str) -> tuple[str, str, str]:
 def _power_of_two(w: _Writer, n: str) -> str:
     """Give 2^n for an n whose power is a normal number."""
     biased = w.int_op("add", n, w.integer(w.format.bias))
-    return w.from_bits(w.int_op("shl", biased, w.integer(w.format.mantissa)))
+    return w.from_bits(w.int_op("shl", biased, w.integer(w.format.fraction)))
 
 
 def _scaled(w: _Writer, value: str, n: str, whole: str) -> str:
@@ -198,19 +191,19 @@ def _clamped(w: _Writer, x: str, low: float, high: float) -> str:
 
 def _expm1_series(w: _Writer, r: str) -> str:
     """Give exp(r) - 1 = r + r^2 (1/2 + r/6 + ...) for a reduced r."""
-    terms = list(TABLES[w.of.bits]["EXP"])
+    terms = list(w.format.table("EXP"))
     square = w.op("fmul", r, r)
     return w.fma(square, w.polynomial(r, terms), r)
 
 
 def _exp(w: _Writer, x: str) -> str:
-    n, whole, r = _reduced(w, _clamped(w, x, w.format.least, w.format.most))
+    n, whole, r = _reduced(w, _clamped(w, x, w.limits.least, w.limits.most))
     return _scaled(w, w.op("fadd", _expm1_series(w, r), w.number(1.0)), n, whole)
 
 
 def _half_exp(w: _Writer, x: str) -> str:
     """Give exp(x) / 2, which is finite a little further than exp."""
-    n, whole, r = _reduced(w, _clamped(w, x, w.format.least, w.format.most + 1.0))
+    n, whole, r = _reduced(w, _clamped(w, x, w.limits.least, w.limits.most + 1.0))
     half = w.number(0.5)
     return _scaled(w, w.fma(_expm1_series(w, r), half, half), n, whole)
 
@@ -224,7 +217,7 @@ def _expm1_near(w: _Writer, x: str) -> str:
 
 def _exp2(w: _Writer, x: str) -> str:
     log2e = 1 / math.log(2)
-    x = _clamped(w, x, w.format.least * log2e, w.format.most * log2e)
+    x = _clamped(w, x, w.limits.least * log2e, w.limits.most * log2e)
     magic = w.number(w.format.magic)
     shifted = w.op("fadd", x, magic)
     n = w.op("fsub", shifted, magic)
@@ -237,7 +230,7 @@ def _exp2(w: _Writer, x: str) -> str:
 def _tanh(w: _Writer, x: str) -> str:
     """Write tanh |x| = m / (m + 2) with m = exp(2 |x|) - 1."""
     size = w.code.intrinsic("llvm.fabs", w.of, x)
-    size = w.choose(w.test("ogt", size, w.number(w.format.one)), w.number(w.format.one), size)
+    size = w.choose(w.test("ogt", size, w.number(w.limits.one)), w.number(w.limits.one), size)
     m = _expm1_near(w, w.op("fadd", size, size))
     ratio = w.op("fdiv", m, w.op("fadd", m, w.number(2.0)))
     return w.code.intrinsic("llvm.copysign", w.of, ratio, x)
@@ -256,18 +249,18 @@ def _parted(w: _Writer, x: str) -> tuple[str, str]:
     """Give (e, log m) with x = 2^e m, m between the roots of 1/2 and 2; x is positive."""
     f = w.format
     tiny = w.test("olt", x, w.number(2.0 ** (1 - f.bias)))
-    shift = f.mantissa + 1
+    shift = f.fraction + 1
     grown = w.op("fmul", x, w.number(2.0**shift))
     bits = w.bits(w.choose(tiny, grown, x))
     root = w.bits(w.number(math.sqrt(0.5)))
-    exponent = w.int_op("ashr", w.int_op("sub", bits, root), w.integer(f.mantissa))
-    m = w.from_bits(w.int_op("sub", bits, w.int_op("shl", exponent, w.integer(f.mantissa))))
+    exponent = w.int_op("ashr", w.int_op("sub", bits, root), w.integer(f.fraction))
+    m = w.from_bits(w.int_op("sub", bits, w.int_op("shl", exponent, w.integer(f.fraction))))
     e = w.code.value(f"sitofp {w.int_kind} {exponent} to {w.kind}")
     e = w.choose(tiny, w.op("fsub", e, w.number(float(shift))), e)
     part = w.op("fsub", m, w.number(1.0))
     s = w.op("fdiv", part, w.op("fadd", m, w.number(1.0)))
     square = w.op("fmul", s, s)
-    terms = [float(Fraction(2, k)) for k in range(3, f.log_power + 1, 2)]
+    terms = [float(Fraction(2, k)) for k in range(3, w.limits.log_power + 1, 2)]
     tail = w.op("fmul", square, w.polynomial(square, terms))
     half = w.op("fmul", w.op("fmul", part, part), w.number(0.5))
     # part - (half - s (half + tail)): the leading term is exact.

@@ -16,6 +16,11 @@ class Format:
     fraction: int
 
     @property
+    def bias(self) -> int:
+        """What is added to an exponent where it stands in the bits."""
+        return (1 << (self.bits - self.fraction - 2)) - 1
+
+    @property
     def magic(self) -> float:
         """1.5 * 2^fraction: what is added to it is rounded to an integer in its low bits."""
         return 1.5 * 2.0**self.fraction
@@ -25,14 +30,14 @@ class Format:
         return TABLES[self.bits][name]
 
 
-_FORMATS = {32: Format(32, 23), 64: Format(64, 52)}
+FORMATS = {32: Format(32, 23), 64: Format(64, 52)}
 # Bits of 1.5 * 2^fraction.
 _MAGIC_BITS = {32: 0x4B400000, 64: 0x4338000000000000}
 
 
 def format_of(x: Value) -> Format:
     """Give the format of a value."""
-    return _FORMATS[x.dtype.bits]
+    return FORMATS[x.dtype.bits]
 
 
 def nearest(x: Value) -> tuple[Value, Value]:
