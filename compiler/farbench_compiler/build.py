@@ -48,9 +48,7 @@ def build(
         if args is None:
             raise LoweringError("build: give the arguments of the schedule, as in [A, B, C]")
         chosen = Target.parse(target)  # a wrong target is told before any work
-        if not cache or not enabled():
-            return build_functions([lower(sch, args, name)], chosen)
-        key = key_of(sch, tuple(args), chosen, name)
+        key = key_of(sch, tuple(args), chosen, name) if cache and enabled() else None
         return remember(key, lambda: build_functions([lower(sch, args, name)], chosen))
     if not all(isinstance(fn, LoopFunction) for fn in sch):
         raise LoweringError("build: give a schedule first, then its arguments as in [A, B, C]")
