@@ -61,8 +61,12 @@ def pool(library: Library) -> Context:
     global _shared
     with _lock:
         if _shared is None:
-            _shared = library.context(_wanted.count or len(_usable()), _wanted.cores)
+            _shared = _pool(library)
         return _shared
+
+
+def _pool(library: Library) -> Context:
+    return library.context(_wanted.count or len(_usable()), _wanted.cores)
 
 
 def set_threads(count: int | None = None, cores: Sequence[int] | None = None) -> Threads:
@@ -83,7 +87,7 @@ def set_threads(count: int | None = None, cores: Sequence[int] | None = None) ->
         _wanted = Threads(count or len(chosen), chosen, 0)
         before, _shared = _shared, None
         if before is not None:
-            _shared = before.library.context(_wanted.count or len(_usable()), chosen)
+            _shared = _pool(before.library)
             before.close()
     return threads()
 
