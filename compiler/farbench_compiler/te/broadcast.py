@@ -96,28 +96,30 @@ def operator(op: str, a: Any, b: Any) -> Tensor:
     return combine(_OPERATORS[op], a, b, name=op)
 
 
-def _binary(op: BinaryOp) -> Callable[[Any, Any], Expr]:
+def binary(op: BinaryOp) -> Callable[[Any, Any], Expr]:
+    """Give arithmetic as a function of two values."""
     return lambda a, b: ir.binary(op, a, b)
 
 
-def _compare(op: CompareOp) -> Callable[[Any, Any], Expr]:
+def comparison(op: CompareOp) -> Callable[[Any, Any], Expr]:
+    """Give a comparison as a function of two values."""
     return lambda a, b: ir.compare(op, a, b)
 
 
 _OPERATORS: dict[str, Callable[[Any, Any], Expr]] = {
     "div": ir.divide,
-    "add": _binary("add"),
-    "sub": _binary("sub"),
-    "mul": _binary("mul"),
-    "floordiv": _binary("floordiv"),
-    "floormod": _binary("floormod"),
-    "bitand": _binary("bitand"),
-    "bitor": _binary("bitor"),
-    "bitxor": _binary("bitxor"),
-    "shl": _binary("shl"),
-    "shr": _binary("shr"),
-    "lt": _compare("lt"),
-    "le": _compare("le"),
-    "gt": _compare("gt"),
-    "ge": _compare("ge"),
+    "add": binary("add"),
+    "sub": binary("sub"),
+    "mul": binary("mul"),
+    "floordiv": binary("floordiv"),
+    "floormod": binary("floormod"),
+    "bitand": binary("bitand"),
+    "bitor": binary("bitor"),
+    "bitxor": binary("bitxor"),
+    "shl": binary("shl"),
+    "shr": binary("shr"),
+    "lt": comparison("lt"),
+    "le": comparison("le"),
+    "gt": comparison("gt"),
+    "ge": comparison("ge"),
 }

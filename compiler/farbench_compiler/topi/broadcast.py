@@ -11,7 +11,7 @@ from farbench_compiler.ir import expr as ir
 from farbench_compiler.ir.expr import Expr, ExprLike
 from farbench_compiler.ir.fold import BinaryOp, CompareOp
 from farbench_compiler.te import Tensor
-from farbench_compiler.te.broadcast import TAG, combine
+from farbench_compiler.te.broadcast import binary, combine, comparison
 
 Operand = Tensor | ExprLike
 
@@ -19,15 +19,15 @@ Operand = Tensor | ExprLike
 def _apply(name: str, function: Callable[[Any, Any], Expr], a: Operand, b: Operand) -> Tensor:
     if not isinstance(a, Tensor) and not isinstance(b, Tensor):
         raise ScheduleError(f"topi.{name}: give a tensor; te has the functions of values")
-    return combine(function, a, b, name=name, tag=TAG)
+    return combine(function, a, b, name=name)
 
 
 def _arithmetic(name: str, op: BinaryOp, a: Operand, b: Operand) -> Tensor:
-    return _apply(name, lambda x, y: ir.binary(op, x, y), a, b)
+    return _apply(name, binary(op), a, b)
 
 
 def _comparison(name: str, op: CompareOp, a: Operand, b: Operand) -> Tensor:
-    return _apply(name, lambda x, y: ir.compare(op, x, y), a, b)
+    return _apply(name, comparison(op), a, b)
 
 
 def add(a: Operand, b: Operand) -> Tensor:
