@@ -8,6 +8,7 @@ from collections.abc import Callable
 from farbench_compiler import te
 from farbench_compiler.ir import dtypes
 from farbench_compiler.ir.expr import Expr
+from farbench_compiler.ops.elementwise import schedule_row
 from farbench_compiler.ops.tiles import lanes_of, sum_dtype
 from farbench_compiler.target import Target
 from farbench_compiler.te.schedule import Schedule
@@ -42,9 +43,4 @@ def _each(
     lanes = lanes_of(Target.parse(target), wide) * _UNROLL
     a = te.placeholder((n,), dtype, name="A")
     c = te.compute((n,), lambda i: function(a[i].astype(wide)).astype(dtype), name="C")
-    schedule = te.create_schedule(c.op)
-    outer, lane = schedule[c].split(c.op.axis[0], factor=max(1, min(n, lanes)))
-    schedule[c].vectorize(lane)
-    if parallel:
-        schedule[c].parallel(outer)
-    return schedule, [a, c]
+    return schedule_row(c, n, lanes, parallel=parallel), [a, c]

@@ -12,6 +12,16 @@ from farbench_compiler.te.tensor import Tensor
 _UNROLL = 4
 
 
+def schedule_row(c: Tensor, n: int, width: int, *, parallel: bool) -> Schedule:
+    """Compute n elements of one dimension in stretches of `width`, vectorised."""
+    schedule = te.create_schedule(c.op)
+    outer, inner = schedule[c].split(c.op.axis[0], factor=max(1, min(n, width)))
+    schedule[c].vectorize(inner)
+    if parallel:
+        schedule[c].parallel(outer)
+    return schedule
+
+
 def vector_add(
     n: int, dtype: str = "float32", target: str | Target = "native", *, parallel: bool = False
 ) -> tuple[Schedule, list[Tensor]]:
@@ -23,9 +33,4 @@ def vector_add(
     a = te.placeholder((n,), dtype, name="A")
     b = te.placeholder((n,), dtype, name="B")
     c = te.compute((n,), lambda i: a[i] + b[i], name="C")
-    schedule = te.create_schedule(c.op)
-    outer, inner = schedule[c].split(c.op.axis[0], factor=max(1, min(n, lanes * _UNROLL)))
-    schedule[c].vectorize(inner)
-    if parallel:
-        schedule[c].parallel(outer)
-    return schedule, [a, b, c]
+    return schedule_row(c, n, lanes * _UNROLL, parallel=parallel), [a, b, c]
