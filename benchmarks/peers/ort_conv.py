@@ -1,18 +1,13 @@
 """onnxruntime on one conv2d at a time: NCHW in and out, constant weights, IO binding."""
 
-import os
-
 import numpy as np
-import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
-from _lines import serve, timed
-
-THREADS = int(os.environ.get("OMP_NUM_THREADS", "1"))
+from _ort import serve_ort, session, time_bound
 
 
-def session(
+def model(
     height: int, channels: int, filters: int, kernel: int, stride: int, groups: int
 ) -> ort.InferenceSession:
     """Build a model of one convolution (batch 1, padding kernel // 2) with seeded weights."""
@@ -31,14 +26,7 @@ def session(
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, (1, filters, out, out))],
         [numpy_helper.from_array(weights, "w")],
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=9)
-    onnx.checker.check_model(model)
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = THREADS
-    options.log_severity_level = 4
-    return ort.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
+    return session(graph, 17)
 
 
 _ready: dict[tuple[int, ...], tuple[ort.InferenceSession, ort.IOBinding]] = {}
@@ -49,7 +37,7 @@ def conv(request: dict) -> dict:
     names = ("height", "channels", "filters", "kernel", "stride", "groups")
     layer = tuple(int(request[name]) for name in names)
     if layer not in _ready:
-        made = session(*layer)
+        made = model(*layer)
         shape = (1, layer[1], layer[0], layer[0])
         binding = made.io_binding()
         binding.bind_cpu_input("x", np.random.default_rng(0).standard_normal(shape, np.float32))
@@ -57,9 +45,8 @@ def conv(request: dict) -> dict:
         made.run_with_iobinding(binding)
         _ready[layer] = made, binding
     made, binding = _ready[layer]
-    samples, calls = int(request.get("samples", 5)), int(request.get("calls", 1))
-    return timed(lambda: made.run_with_iobinding(binding), samples, calls)
+    return time_bound(made, binding, request)
 
 
 if __name__ == "__main__":
-    serve({"peer": "onnxruntime", "version": ort.__version__, "threads": THREADS}, {"conv": conv})
+    serve_ort(conv=conv)

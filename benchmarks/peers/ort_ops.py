@@ -1,15 +1,11 @@
 """onnxruntime on softmax, layer norm and gelu: float32 arrays, IO binding."""
 
-import os
-
 import numpy as np
-import onnx
 import onnxruntime as ort
 from onnx import TensorProto, helper, numpy_helper
 
-from _lines import serve, timed
+from _ort import serve_ort, session, time_bound
 
-THREADS = int(os.environ.get("OMP_NUM_THREADS", "1"))
 NODES = {
     "softmax": ("Softmax", ["x"], {"axis": -1}),
     "layer_norm": ("LayerNormalization", ["x", "gamma", "beta"], {"axis": -1, "epsilon": 1e-5}),
@@ -17,7 +13,7 @@ NODES = {
 }
 
 
-def session(op: str, shape: tuple[int, ...]) -> ort.InferenceSession:
+def model(op: str, shape: tuple[int, ...]) -> ort.InferenceSession:
     """Build a model of one operator; scale and offset of layer norm are seeded constants."""
     kind, inputs, attributes = NODES[op]
     random = np.random.default_rng(1)
@@ -32,14 +28,7 @@ def session(op: str, shape: tuple[int, ...]) -> ort.InferenceSession:
         [helper.make_tensor_value_info("y", TensorProto.FLOAT, shape)],
         constants,
     )
-    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)], ir_version=9)
-    onnx.checker.check_model(model)
-    options = ort.SessionOptions()
-    options.intra_op_num_threads = THREADS
-    options.log_severity_level = 4
-    return ort.InferenceSession(
-        model.SerializeToString(), options, providers=["CPUExecutionProvider"]
-    )
+    return session(graph, 20)
 
 
 _ready: dict[tuple[str, tuple[int, ...]], tuple[ort.InferenceSession, ort.IOBinding]] = {}
@@ -49,7 +38,7 @@ def run(request: dict) -> dict:
     """Time `samples` runs of the operator {op, shape}."""
     op, shape = str(request["op"]), tuple(int(extent) for extent in request["shape"])
     if (op, shape) not in _ready:
-        made = session(op, shape)
+        made = model(op, shape)
         binding = made.io_binding()
         x = ort.OrtValue.ortvalue_from_numpy(
             np.random.default_rng(0).standard_normal(shape, np.float32)
@@ -60,9 +49,8 @@ def run(request: dict) -> dict:
         made.run_with_iobinding(binding)
         _ready[op, shape] = made, binding
     made, binding = _ready[op, shape]
-    samples, calls = int(request.get("samples", 5)), int(request.get("calls", 1))
-    return timed(lambda: made.run_with_iobinding(binding), samples, calls)
+    return time_bound(made, binding, request)
 
 
 if __name__ == "__main__":
-    serve({"peer": "onnxruntime", "version": ort.__version__, "threads": THREADS}, {"run": run})
+    serve_ort(run=run)
