@@ -11,6 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from farbench_compiler.ir.dtypes import DType
+from farbench_compiler.llvm import vector_math
 from farbench_compiler.llvm.code import Code
 from farbench_compiler.llvm.convert import convert
 from farbench_compiler.llvm.types import constant, value_type
@@ -94,8 +95,8 @@ class Arithmetic:
         if of.bits == 16:
             return self._in_single(op, a, b, of)
         if op == "truncdiv":
-            return self.code.intrinsic("llvm.trunc", of, self._float("div", a, b, of, False))
-        rest = self.code.value(f"frem {kind} {a}, {b}")
+            return self._rounded("trunc", self._float("div", a, b, of, False), of)
+        rest = vector_math.call(self.code, "fmod", [a, b], of)
         if op == "truncmod":
             return rest
         return self._floor_float(op, a, b, rest, of)
@@ -122,7 +123,12 @@ class Arithmetic:
         quotient = self._float("div", self._float("sub", a, rest, of, False), b, of, False)
         less = self._float("sub", quotient, constant(1, of), of, False)
         chosen = self.select(fix, less, quotient, of)
-        return self.code.intrinsic("llvm.rint", of, chosen)
+        return self._rounded("round", chosen, of)
+
+    def _rounded(self, name: str, value: str, of: DType) -> str:
+        if vector_math.writes(name, self.code.module.features):
+            return vector_math.call(self.code, name, [value], of)
+        return self.code.intrinsic({"trunc": "llvm.trunc", "round": "llvm.rint"}[name], of, value)
 
     def _shift(self, op: str, a: str, b: str, of: DType) -> str:
         kind, most = value_type(of), constant(of.bits - 1, of)

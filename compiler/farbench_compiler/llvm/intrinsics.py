@@ -30,7 +30,7 @@ def call(ops: Arithmetic, name: str, args: list[str], of: DType, result: DType) 
         if not result.is_float:
             return value
         return convert(ops.code, value, single, result, wide_halves=True)
-    if vector_math.writes(name, of):
+    if vector_math.writes(name, ops.code.module.features):
         return vector_math.call(ops.code, name, args, of)
     if name in _FLOAT_UNARY:
         flags = "fast " if ops.fast_math else ""
@@ -64,14 +64,6 @@ def _rsqrt(ops: Arithmetic, args: list[str], of: DType) -> str:
     return ops.binary("div", constant(1, of), root, of)
 
 
-def _power(ops: Arithmetic, args: list[str], of: DType) -> str:
-    return ops.code.intrinsic("llvm.pow", of, *args)
-
-
-def _remainder(ops: Arithmetic, args: list[str], of: DType) -> str:
-    return ops.binary("truncmod", args[0], args[1], of)
-
-
 def _copysign(ops: Arithmetic, args: list[str], of: DType) -> str:
     return ops.code.intrinsic("llvm.copysign", of, *args)
 
@@ -95,8 +87,6 @@ def _size_against_infinity(op: str) -> Callable[[Arithmetic, list[str], DType], 
 
 _COMPOSED: dict[str, Callable[[Arithmetic, list[str], DType], str]] = {
     "rsqrt": _rsqrt,
-    "pow": _power,
-    "fmod": _remainder,
     "copysign": _copysign,
     "fma": _fused,
     "isnan": _is_nan,

@@ -147,6 +147,36 @@ def atan2(y: ExprLike, x: ExprLike) -> Expr:
 
 
 @lifted
+def asinh(x: ExprLike) -> Expr:
+    """Give the inverse hyperbolic sine."""
+    return _float("asinh", x)
+
+
+@lifted
+def acosh(x: ExprLike) -> Expr:
+    """Give the inverse hyperbolic cosine."""
+    return _float("acosh", x)
+
+
+@lifted
+def atanh(x: ExprLike) -> Expr:
+    """Give the inverse hyperbolic tangent."""
+    return _float("atanh", x)
+
+
+@lifted
+def log1p(x: ExprLike) -> Expr:
+    """Give log(1 + x), exact near 0."""
+    return _float("log1p", x)
+
+
+@lifted
+def hypot(x: ExprLike, y: ExprLike) -> Expr:
+    """Give sqrt(x * x + y * y), which does not overflow on the way."""
+    return _two_floats("hypot", x, y)
+
+
+@lifted
 def fmod(x: ExprLike, y: ExprLike) -> Expr:
     """Give the rest of a division of floats, with the sign of x (as C's)."""
     return _two_floats("fmod", x, y)

@@ -37,10 +37,20 @@ REFERENCE: dict[str, Callable[[Array], Array]] = {
     "asin": np.arcsin,
     "acos": np.arccos,
     "atan": np.arctan,
+    "asinh": np.arcsinh,
+    "acosh": np.arccosh,
+    "atanh": np.arctanh,
+    "log1p": np.log1p,
 }
+ROUNDING: dict[str, Callable[[Array], Array]] = {
+    "floor": np.floor, "ceil": np.ceil, "trunc": np.trunc, "round": np.rint,
+}  # fmt: skip
+REFERENCE |= ROUNDING
 PERIODIC: dict[str, Callable[[Array], Array]] = {"sin": np.sin, "cos": np.cos, "tan": np.tan}
 REFERENCE |= PERIODIC
-OF_TWO: dict[str, Callable[[Array, Array], Array]] = {"pow": np.power, "atan2": np.arctan2}
+OF_TWO: dict[str, Callable[[Array, Array], Array]] = {
+    "pow": np.power, "atan2": np.arctan2, "fmod": np.fmod, "hypot": np.hypot,
+}  # fmt: skip
 EDGES = (0.0, -0.0, 1.0, -1.0, 8.0, 1000.0, 0.5, np.inf, -np.inf, np.nan, 88.7, 88.73, -87.3, 1e-30,
          89.3, 2.0, -2.0, 3.0, -3.0, 5999.0, -6001.0, 1e20, 0.25, 1e-10)  # fmt: skip
 HERE = Machine(partial(run, target="native"))
@@ -148,12 +158,31 @@ def test_any_machine_computes_alike(name: str, machine: Machine) -> None:
     check(machine, name, *args)
 
 
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+@pytest.mark.parametrize("name", [*OF_TWO, *ROUNDING])
+def test_a_target_of_few_instructions_computes_alike(name: str, dtype: str) -> None:
+    plain = Machine(partial(run, target="x86-64"))
+    args = [numbers(dtype, 50_000, seed) for seed in range(1 + (name in OF_TWO))]
+    check(plain, name, *args)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
+def test_remainders_of_the_farthest_numbers_are_exact(dtype: str) -> None:
+    limits = np.finfo(dtype)
+    edges = [limits.max, limits.tiny, limits.smallest_subnormal, 1.0, 3.0, 7 * limits.tiny]
+    x = np.repeat(np.array([*edges, 1e30, -limits.max], dtype), 8)
+    y = np.tile(np.array([*edges, -0.1, 1e-30], dtype), 8)
+    check(HERE, "fmod", x, y)
+    check(Machine(partial(run, target="x86-64")), "fmod", x, y)
+
+
+@pytest.mark.parametrize("dtype", ["float32", "float64"])
 @pytest.mark.parametrize("target", TARGETS)
-def test_vector_loops_call_nothing(target: str) -> None:
+def test_vector_loops_call_nothing(target: str, dtype: str) -> None:
     plain = [*(name for name in REFERENCE if name not in PERIODIC), *OF_TWO, "erf"]
     names = re.compile(r"\b(callq?|bl|jal|call)\s+\w*(" + "|".join(plain) + r")f?\b")
     for name in plain:
-        text = build(*program(name, 64, "float32"), target=target).get_source("asm")
+        text = build(*program(name, 64, dtype), target=target).get_source("asm")
         assert not names.search(text), f"{name} on {target}"
         assert "@plt" not in text.lower(), f"{name} on {target}"
 

@@ -15,9 +15,13 @@ from farbench_compiler.llvm.vector_math import (
     exponential,
     hyperbolic,
     inverse,
+    inverse_hyperbolic,
+    rounding,
     trigonometric,
 )
-from farbench_compiler.llvm.vector_math.power import pow32
+from farbench_compiler.llvm.vector_math.hypotenuse import hypot
+from farbench_compiler.llvm.vector_math.power import power
+from farbench_compiler.llvm.vector_math.remainder import fmod
 from farbench_compiler.llvm.vector_math.value import Value
 
 _UNARY: dict[str, Callable[[Value], Value]] = {
@@ -28,19 +32,28 @@ _UNARY: dict[str, Callable[[Value], Value]] = {
     "atan": inverse.atan,
     "asin": inverse.asin,
     "acos": inverse.acos,
+    "log1p": inverse_hyperbolic.log1p,
+    "asinh": inverse_hyperbolic.asinh,
+    "acosh": inverse_hyperbolic.acosh,
+    "atanh": inverse_hyperbolic.atanh,
 }
 _TRIGONOMETRIC: dict[str, Callable[[Value], Value]] = {
     "sin": trigonometric.sin,
     "cos": trigonometric.cos,
     "tan": trigonometric.tan,
 }
+_BINARY: dict[str, Callable[[Value, Value], Value]] = {
+    "pow": power,
+    "atan2": inverse.atan2,
+    "fmod": fmod,
+    "hypot": hypot,
+}
+_NAMES = exponential.NAMES | _UNARY.keys() | _TRIGONOMETRIC.keys() | _BINARY.keys()
 
 
-def writes(name: str, of: DType) -> bool:
-    """Tell whether a function on a float dtype is written here."""
-    if name == "pow":
-        return of.bits == 32
-    return name in exponential.NAMES or name in _UNARY or name in _TRIGONOMETRIC or name == "atan2"
+def writes(name: str, features: frozenset[str]) -> bool:
+    """Tell whether a function on float32 and float64 is written here for a target."""
+    return name in _NAMES or (name in rounding.ROUNDINGS and rounding.lacks(features))
 
 
 def call(code: Code, name: str, args: list[str], of: DType) -> str:
@@ -60,11 +73,13 @@ def _define(code: Code, symbol: str, name: str, of: DType) -> None:
     given = f"{kind} %x"
     if name in _UNARY:
         result = _UNARY[name](x)
+    elif name in rounding.ROUNDINGS:
+        result = rounding.ROUNDINGS[name](x)
     elif name in _TRIGONOMETRIC:
         result = trigonometric.with_huge(name, _TRIGONOMETRIC[name], x)
     else:
         given += f", {kind} %y"
-        result = inverse.atan2(x, y) if name == "atan2" else pow32(x, y)
+        result = _BINARY[name](x, y)
     code.emit(f"ret {kind} {result.text}")
     code.finish(f"define internal fastcc {kind} @{symbol}({given}) nounwind memory(none)")
 

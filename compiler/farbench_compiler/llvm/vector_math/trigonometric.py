@@ -73,16 +73,9 @@ def with_huge(name: str, write: Callable[[Value], Value], x: Value) -> Value:
     """Write a function with a branch to libm, taken when any lane is huge."""
     code, kind = x.code, value_type(x.dtype)
     huge = x.magnitude().greater(_LARGEST[x.dtype.bits])
-    found = huge.text
-    if x.dtype.lanes > 1:
-        lanes = f"v{x.dtype.lanes}i1"
-        full = code.module.declare(
-            f"llvm.vector.reduce.or.{lanes}", "i1", (value_type(huge.dtype),)
-        )
-        found = code.value(f"call i1 @{full}({value_type(huge.dtype)} {huge.text})")
     slow, fast, done = (code.label(hint) for hint in ("huge", "near", "done"))
     full = code.module.declare("llvm.expect.i1", "i1", ("i1", "i1"))
-    code.branch(code.value(f"call i1 @{full}(i1 {found}, i1 false)"), slow, fast)
+    code.branch(code.value(f"call i1 @{full}(i1 {huge.anywhere()}, i1 false)"), slow, fast)
     code.start(slow)
     by_libm = code.value(
         f"call fastcc {kind} @{_slow(code.module, name, x.dtype)}({kind} {x.text})"

@@ -123,6 +123,10 @@ class Value:
         """Tell where this truth value does not hold."""
         return self.like(f"xor {value_type(self.dtype)} {self.text}, {constant(1, self.dtype)}")
 
+    def same(self, other: Value) -> Value:
+        """Tell where two truth values are alike."""
+        return self.like(f"xor {value_type(self.dtype)} {self.text}, {other.text}").otherwise()
+
     def choose(self, a: Value | Number, b: Value) -> Value:
         """Give `a` where this truth value holds, else `b`."""
         kind = value_type(b.dtype)
@@ -135,6 +139,10 @@ class Value:
     def magnitude(self) -> Value:
         """Give the absolute value."""
         return self._intrinsic("llvm.fabs")
+
+    def fused(self, factor: Value, term: Value) -> Value:
+        """Give this times a factor plus a term, rounded once."""
+        return self._intrinsic("llvm.fma", factor.text, term.text)
 
     def root(self) -> Value:
         """Give the square root."""
@@ -151,6 +159,35 @@ class Value:
     def at_most(self, high: Number) -> Value:
         """Lower what is above to `high`; NaN stays."""
         return self.greater(high).choose(high, self)
+
+    def at_least_zero(self) -> Value:
+        """Raise negative integers to 0."""
+        return self._intrinsic("llvm.smax", constant(0, self.dtype))
+
+    def halved(self) -> Value:
+        """Give half of an integer, rounded down."""
+        return self._op("ashr", self.text, self._of(1))
+
+    def power_of_two(self) -> Value:
+        """Give 2 to the power of this integer, which must be a normal number."""
+        fraction = 23 if self.dtype.bits == 32 else 52
+        bias = (1 << (self.dtype.bits - fraction - 2)) - 1
+        return ((self + bias) << fraction).as_float()
+
+    def anywhere(self) -> str:
+        """Tell whether this truth value holds in any lane."""
+        if self.dtype.lanes == 1:
+            return self.text
+        kind = value_type(self.dtype)
+        name = f"llvm.vector.reduce.or.v{self.dtype.lanes}i1"
+        return self.code.value(
+            f"call i1 @{self.code.module.declare(name, 'i1', (kind,))}({kind} {self.text})"
+        )
+
+    def phi(self, *sources: tuple[Value, str]) -> str:
+        """Write this value as what comes from each of some blocks."""
+        each = ", ".join(f"[ {value.text}, %{block} ]" for value, block in sources)
+        return f"{self.text} = phi {value_type(self.dtype)} {each}"
 
     def cast(self, word: str, to: DType) -> Value:
         """Write a conversion instruction (`bitcast`, `fpext`, ...) to a scalar dtype's lanes."""
