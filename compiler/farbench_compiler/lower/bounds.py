@@ -14,9 +14,11 @@ from farbench_compiler.ir.visit import substitute
 from farbench_compiler.lower.nest import Nest, build_nest
 from farbench_compiler.lower.placement import Placement
 from farbench_compiler.lower.region import Part, Span, clamp, constant, span_of, union
+from farbench_compiler.lower.scan import check_row, check_states, rows_read
 from farbench_compiler.lower.variables import Variables
 from farbench_compiler.te.axis import IterVar
 from farbench_compiler.te.extern import ExternOp
+from farbench_compiler.te.scan import ScanOp
 from farbench_compiler.te.stage import Stage
 from farbench_compiler.te.tensor import Tensor, reads
 
@@ -36,6 +38,7 @@ def infer_bounds(
         else:
             region = _needed(stage, placement, nests, variables)
         nests[stage] = build_nest(stage, op, region, variables)
+        check_states(nests[stage], placement, nests, variables)
     return nests
 
 
@@ -44,7 +47,7 @@ def _needed(
 ) -> tuple[Part, ...]:
     """Join what all readers read while the loops inside the stage's place run."""
     op = placement.ops[stage]
-    if isinstance(op, ExternOp):
+    if not op.axis:
         return ()
     fixed = _fixed_variables(stage, placement, nests)
     spans: list[list[Span | None]] = [[] for _ in op.axis]
@@ -53,6 +56,9 @@ def _needed(
         if isinstance(nest.op, ExternOp):  # whatever it reads, it reads whole
             for found in spans:
                 found.append(None)
+        if isinstance(nest.op, ScanOp):
+            for found, span in zip(spans, rows_read(nest, op), strict=True):
+                found.append(span)
         for load in reads(*nest.op.body):
             if load.buffer in op.outputs:
                 for found, index in zip(spans, load.indices, strict=True):
@@ -63,6 +69,7 @@ def _needed(
         joined = union(known, variables) if known and len(known) == len(found) else None
         part = clamp(joined, axis.domain.extent, variables)
         parts.append(_whole_vector(stage, axis, part))
+    check_row(stage, parts)
     return tuple(parts)
 
 

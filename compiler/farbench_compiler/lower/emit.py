@@ -15,8 +15,10 @@ from farbench_compiler.lower.nest import Guard, Nest
 from farbench_compiler.lower.placement import Placement
 from farbench_compiler.lower.tensorize import Piece, piece_of
 from farbench_compiler.lower.variables import Variables
+from farbench_compiler.te.attach import InScan
 from farbench_compiler.te.extern import ExternOp
 from farbench_compiler.te.reduction import Reduce
+from farbench_compiler.te.scan import ScanOp
 from farbench_compiler.te.stage import Stage
 from farbench_compiler.te.tensor import Tensor
 
@@ -40,7 +42,7 @@ class Emitter:
         for stage in reversed(stages):
             body = Seq((self._stage(self.nests[stage]), body))
             for tensor in self.nests[stage].op.outputs:
-                if self.memory[tensor].buffer.scope != "arg":
+                if self.memory[tensor].buffer.scope != "arg" and not _is_held(stage, tensor):
                     body = Allocate(self.memory[tensor].buffer, body)
         return body
 
@@ -64,6 +66,8 @@ class Emitter:
         op = nest.op
         if isinstance(op, ExternOp):
             return extern_statement(op, self.memory)
+        if isinstance(op, ScanOp):  # its updates are attached to its loop
+            return Seq(())
         reduction = op.reduction
         if reduction is None:
             values = [self._resolve(e, nest) for e in op.body]
@@ -155,6 +159,14 @@ class Emitter:
             return e
 
         return on_expr(substitute(value, nest.values))
+
+
+def _is_held(stage: Stage, tensor: Tensor) -> bool:
+    """Tell whether a tensor lies in memory of a scan that begins where the scan's start does."""
+    if isinstance(stage.home, InScan):
+        scan = stage.home.scan.op
+        return isinstance(scan, ScanOp) and tensor in scan.update
+    return isinstance(stage.op, ScanOp)
 
 
 def _guarded(guards: Sequence[Guard], level: int, body: Stmt) -> Stmt:

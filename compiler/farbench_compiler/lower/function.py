@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from farbench_compiler.errors import LoweringError, ScheduleError
 from farbench_compiler.ir.expr import Buffer, Cast, ConstBuffer, Expr, Var
@@ -16,6 +16,7 @@ from farbench_compiler.lower.memory import Memory, argument, embedded, temporary
 from farbench_compiler.lower.nest import Nest
 from farbench_compiler.lower.partition import partition
 from farbench_compiler.lower.placement import Placement
+from farbench_compiler.lower.scan import held_by
 from farbench_compiler.lower.variables import Variables
 from farbench_compiler.te.operation import ConstantOp, PlaceholderOp
 from farbench_compiler.te.schedule import Schedule
@@ -33,11 +34,12 @@ def lower(sch: Schedule, args: Sequence[Arg], name: str = "main") -> LoopFunctio
     tensors = _check_args(sch, args)
     placement = Placement(inline_stages(sch))
     placement.check()
-    _check_given(sch, placement, tensors)
+    held = held_by(placement, tensors)
+    _check_given(sch, placement, (*tensors, *held))
     symbols = _symbols(tensors)
     variables = Variables(symbols)
     nests = infer_bounds(placement, set(tensors), variables)
-    memory = {**_memory(tensors, nests), **_embedded(placement)}
+    memory = {**_memory(tensors, nests, held), **_embedded(placement)}
     body = Emitter(placement, nests, memory, variables).root()
     sizes = {size: variables.ranges[size] for size in symbols}
     body = simplify(partition(simplify(body, sizes), sizes), sizes)
@@ -99,12 +101,15 @@ def _size_var(size: Expr) -> Var | None:
     return inner if isinstance(inner, Var) else None
 
 
-def _memory(tensors: Sequence[Tensor], nests: dict[Stage, Nest]) -> dict[Tensor, Memory]:
+def _memory(
+    tensors: Sequence[Tensor], nests: dict[Stage, Nest], held: Mapping[Tensor, Tensor]
+) -> dict[Tensor, Memory]:
     made = {t: nest for nest in nests.values() for t in nest.op.outputs}
     memory = {t: argument(t, writable=t in made) for t in tensors}
     for tensor, nest in made.items():
-        if tensor not in memory:
+        if tensor not in memory and tensor not in held:
             memory[tensor] = temporary(tensor, nest)
+    memory.update((tensor, memory[of]) for tensor, of in held.items())
     return memory
 
 

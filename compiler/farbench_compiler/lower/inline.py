@@ -7,10 +7,11 @@ from collections.abc import Mapping
 from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir.expr import Expr, Load
 from farbench_compiler.ir.visit import map_children, substitute
+from farbench_compiler.te.attach import Inline
 from farbench_compiler.te.extern import ExternOp
 from farbench_compiler.te.operation import ComputeOp
 from farbench_compiler.te.schedule import Schedule
-from farbench_compiler.te.stage import Inline, Stage
+from farbench_compiler.te.stage import Stage
 from farbench_compiler.te.tensor import Tensor
 
 Definitions = Mapping[Tensor, tuple[ComputeOp, Expr]]

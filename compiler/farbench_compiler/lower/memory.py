@@ -9,7 +9,7 @@ from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir.expr import Buffer, ConstBuffer, Expr, Load, Scope, const
 from farbench_compiler.lower.nest import Nest
 from farbench_compiler.lower.region import Part, constant
-from farbench_compiler.te.stage import At
+from farbench_compiler.te.attach import At
 from farbench_compiler.te.tensor import Tensor
 
 # What one step of a loop needs lives on the stack up to this size, which any thread has left.
@@ -72,7 +72,7 @@ def _scope(tensor: Tensor, nest: Nest, region: Sequence[Part]) -> Scope:
         size *= extent
     if nest.stage.scope == "local" and size > LOCAL_BYTES:
         return _refuse(nest, f"{size} bytes are more than the {LOCAL_BYTES} of the stack's share")
-    small = isinstance(nest.stage.attach, At) and size <= STACK_BYTES
+    small = isinstance(nest.stage.place(), At) and size <= STACK_BYTES
     return "local" if small or nest.stage.scope == "local" else "global"
 
 

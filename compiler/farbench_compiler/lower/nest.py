@@ -16,10 +16,12 @@ from farbench_compiler.ir.stmt import LoopKind
 from farbench_compiler.ir.visit import walk
 from farbench_compiler.lower.region import Part, constant
 from farbench_compiler.lower.variables import Variables
+from farbench_compiler.te.attach import Beside
 from farbench_compiler.te.axis import IterVar
+from farbench_compiler.te.loops import factor_of
 from farbench_compiler.te.operation import ComputeOp
-from farbench_compiler.te.relation import Fuse, Split
-from farbench_compiler.te.stage import Stage, factor_of
+from farbench_compiler.te.relation import Fuse, Singleton, Split
+from farbench_compiler.te.stage import Stage
 
 _NEED_CONSTANT = {"vectorized": "vectorize", "unrolled": "unroll"}
 
@@ -115,7 +117,7 @@ class _Builder:
         extents: dict[IterVar, Expr] = {}
         for axis, part in zip(self.op.axis, self.region, strict=True):
             extents[axis] = part.extent
-        for axis in self.op.reduce_axis:
+        for axis in self.op.ordered_axis:
             extents[axis] = self.variables.simplify(axis.domain.extent)
         for relation in self.stage.relations:
             match relation:
@@ -127,6 +129,8 @@ class _Builder:
                     extents[inner] = size if by_factor else other
                 case Fuse(outer, inner, fused):
                     extents[fused] = self.variables.simplify(extents[outer] * extents[inner])
+                case Singleton(one):
+                    extents[one] = const(1)
         return extents
 
     @staticmethod
@@ -191,8 +195,8 @@ class _Builder:
     def _absolute(self, values: dict[IterVar, Expr]) -> dict[Var, Expr]:
         """Give the axes' values in the tensors' own coordinates."""
         begins = [part.begin for part in self.region]
-        begins += [axis.domain.begin for axis in self.op.reduce_axis]
-        axes = (*self.op.axis, *self.op.reduce_axis)
+        begins += [axis.domain.begin for axis in self.op.ordered_axis]
+        axes = (*self.op.axis, *self.op.ordered_axis)
         return {
             axis: self.variables.simplify(begin + values[axis])
             for axis, begin in zip(axes, begins, strict=True)
@@ -216,6 +220,9 @@ class _Builder:
             if not self.variables.proves(at):
                 guards.append(self._guard(compare("ge", at, const(0))))
             guards += self._below(at, size)
+        if isinstance(self.stage.home, Beside):  # the scan may have fewer rows than its start
+            row = self.region[0].begin + values[self.op.axis[0]]
+            guards += self._below(row, self.stage.home.scan.op.output(0).shape[0])
         return guards
 
     def _below(self, value: Expr, limit: Expr) -> list[Guard]:

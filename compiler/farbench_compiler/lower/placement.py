@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from farbench_compiler.errors import ScheduleError
+from farbench_compiler.te.attach import At
 from farbench_compiler.te.axis import IterVar
 from farbench_compiler.te.operation import ComputeOp
-from farbench_compiler.te.stage import At, Stage
+from farbench_compiler.te.stage import Stage
 
 Place = tuple[Stage, IterVar]
 
@@ -26,14 +27,13 @@ class Placement:
 
     def roots(self) -> tuple[Stage, ...]:
         """The stages that stand in the function's own sequence."""
-        return tuple(s for s in self.ops if not isinstance(s.attach, At))
+        return tuple(s for s in self.ops if not isinstance(s.place(), At))
 
     def attached(self, stage: Stage, axis: IterVar) -> tuple[Stage, ...]:
         """The stages that one loop contains, producers first."""
+        places = ((s, s.place()) for s in self.ops)
         return tuple(
-            s
-            for s in self.ops
-            if isinstance(s.attach, At) and s.attach.stage is stage and s.attach.axis is axis
+            s for s, at in places if isinstance(at, At) and at.stage is stage and at.axis is axis
         )
 
     def readers(self, stage: Stage) -> tuple[Stage, ...]:
@@ -43,9 +43,10 @@ class Placement:
 
     def path(self, stage: Stage) -> tuple[Place, ...]:
         """The loops around a stage, outermost first."""
-        if not isinstance(stage.attach, At):
+        at = stage.place()
+        if not isinstance(at, At):
             return ()
-        parent, axis = stage.attach.stage, stage.attach.axis
+        parent, axis = at.stage, at.axis
         last = parent.leaf_index(axis)
         if last is None:
             raise ScheduleError(
@@ -58,8 +59,9 @@ class Placement:
     def check(self) -> None:
         """Raise ScheduleError where a stage is attached to a loop without all its readers."""
         for stage in self.ops:
-            if isinstance(stage.attach, At):
-                self._check_attached(stage, stage.attach)
+            at = stage.place()
+            if isinstance(at, At):
+                self._check_attached(stage, at)
 
     def _check_attached(self, stage: Stage, at: At) -> None:
         where = f"axis {at.axis.name} of stage {at.stage.name}"
@@ -82,7 +84,7 @@ class Placement:
                 )
 
     def _check_cycle(self, stage: Stage) -> None:
-        seen, at = [stage], stage.attach
+        seen, at = [stage], stage.place()
         while isinstance(at, At):
             if at.stage in seen:
                 raise ScheduleError(
@@ -90,7 +92,7 @@ class Placement:
                     "other; use compute_root for one"
                 )
             seen.append(at.stage)
-            at = at.stage.attach
+            at = at.stage.place()
 
     def _inside(self, reader: Stage, at: At) -> bool:
         if reader is at.stage:

@@ -81,6 +81,7 @@ from farbench_compiler.te.reduction import (
     prod,
     sum,
 )
+from farbench_compiler.te.scan import ScanOp, scan
 from farbench_compiler.te.schedule import Schedule, create_schedule, inline_injective
 from farbench_compiler.te.stage import Stage
 from farbench_compiler.te.tags import tag_scope
@@ -90,14 +91,14 @@ from farbench_compiler.tir.buffer import decl_buffer
 
 __all__ = [
     "Buffers", "ComputeOp", "ConstantOp", "Expr", "ExternOp", "IntImm", "IterVar", "Operation",
-    "PlaceholderOp", "Range", "Schedule", "ScheduleError", "Stage", "Tensor", "TensorIntrin",
-    "TensorSlice", "Var", "abs", "acos", "acosh", "all", "any", "asin", "asinh", "atan", "atan2",
-    "atanh", "ceil", "clz", "comm_reducer", "compute", "compute_all", "const", "constant",
-    "copysign", "cos", "cosh", "create_schedule", "decl_buffer", "decl_tensor_intrin", "div", "erf",
-    "exp", "exp2", "expm1", "extern", "floor", "floordiv", "floormod", "fma", "fmod", "hypot",
-    "if_then_else", "indexdiv", "indexmod", "inline_injective", "isfinite", "isinf", "isnan", "log",
-    "log10", "log1p", "log2", "max", "max_value", "min", "min_value", "nearbyint", "placeholder",
-    "popcount", "pow", "power", "prod", "reduce_axis", "round", "rsqrt", "select", "sigmoid", "sin",
-    "sinh", "size_var", "sqrt", "sum", "tag_scope", "tan", "tanh", "thread_axis", "trunc",
-    "truncdiv", "truncmod", "var",
+    "PlaceholderOp", "Range", "ScanOp", "Schedule", "ScheduleError", "Stage", "Tensor",
+    "TensorIntrin", "TensorSlice", "Var", "abs", "acos", "acosh", "all", "any", "asin", "asinh",
+    "atan", "atan2", "atanh", "ceil", "clz", "comm_reducer", "compute", "compute_all", "const",
+    "constant", "copysign", "cos", "cosh", "create_schedule", "decl_buffer", "decl_tensor_intrin",
+    "div", "erf", "exp", "exp2", "expm1", "extern", "floor", "floordiv", "floormod", "fma", "fmod",
+    "hypot", "if_then_else", "indexdiv", "indexmod", "inline_injective", "isfinite", "isinf",
+    "isnan", "log", "log1p", "log2", "log10", "max", "max_value", "min", "min_value", "nearbyint",
+    "placeholder", "popcount", "pow", "power", "prod", "reduce_axis", "round", "rsqrt", "scan",
+    "select", "sigmoid", "sin", "sinh", "size_var", "sqrt", "sum", "tag_scope", "tan", "tanh",
+    "thread_axis", "trunc", "truncdiv", "truncmod", "var",
 ]  # fmt: skip

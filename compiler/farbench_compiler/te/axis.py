@@ -9,7 +9,7 @@ from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir.dtypes import INT64
 from farbench_compiler.ir.expr import Expr, ExprLike, Var, as_expr, cast
 
-AxisKind = Literal["data", "reduce"]
+AxisKind = Literal["data", "reduce", "scan"]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -31,6 +31,7 @@ class IterVar(Var):
 
     dom: Range | None = None
     kind: AxisKind = "data"
+    thread_tag: str = ""
 
     @property
     def var(self) -> Var:
@@ -66,7 +67,7 @@ def thread_axis(
         dom = Range(as_index(dom[0]), as_index(dom[1]) - as_index(dom[0]))
     elif dom is not None and not isinstance(dom, Range):
         dom = Range(as_index(0), as_index(dom))
-    return IterVar(name or tag or "thread", dom=dom)
+    return IterVar(name or tag or "thread", dom=dom, thread_tag=tag)
 
 
 def reduce_axis(dom: tuple[ExprLike, ExprLike] | Range, name: str = "rv") -> IterVar:

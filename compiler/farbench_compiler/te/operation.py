@@ -50,6 +50,11 @@ class Operation:
         return ()
 
     @property
+    def ordered_axis(self) -> tuple[IterVar, ...]:
+        """The axes beside those of the output whose steps run in order: those that it reduces."""
+        return self.reduce_axis
+
+    @property
     def num_outputs(self) -> int:
         """How many tensors the operation gives."""
         return len(self.outputs)

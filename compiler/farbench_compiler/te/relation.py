@@ -1,7 +1,8 @@
 """How a stage's loops come from its axes.
 
 relation ::= Split(parent, outer, inner, factor | nparts)
-| Fuse(outer, inner, fused)
+           | Fuse(outer, inner, fused)
+           | Singleton(one)
 """
 
 from __future__ import annotations
@@ -32,4 +33,11 @@ class Fuse:
     fused: IterVar
 
 
-Relation = Split | Fuse
+@dataclass(frozen=True, slots=True)
+class Singleton:
+    """`one` has one step and comes from no axis."""
+
+    one: IterVar
+
+
+Relation = Split | Fuse | Singleton

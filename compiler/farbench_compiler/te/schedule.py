@@ -5,11 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from farbench_compiler.errors import ScheduleError
-from farbench_compiler.ir.expr import Scope
 from farbench_compiler.te import cache, rfactor
+from farbench_compiler.te.attach import Beside, Inline, InScan, Root
 from farbench_compiler.te.axis import IterVar
+from farbench_compiler.te.group import Group, between, group_of
 from farbench_compiler.te.operation import ComputeOp, Operation
-from farbench_compiler.te.stage import Inline, Root, Stage
+from farbench_compiler.te.scan import ScanOp
+from farbench_compiler.te.scope import scope_of
+from farbench_compiler.te.stage import Stage
 from farbench_compiler.te.tensor import Tensor
 
 Source = Tensor | Operation
@@ -24,8 +27,24 @@ class Schedule:
         self._by_tensor: dict[Tensor, Stage] = {}
         for op in _post_order(outputs):
             self._add(Stage(self, op, op in self.outputs), len(self.stages))
+        for stage in self.stages:
+            if isinstance(stage.op, ScanOp):
+                self._hold(stage, stage.op)
 
-    def _add(self, stage: Stage, at: int) -> None:
+    def _hold(self, stage: Stage, scan: ScanOp) -> None:
+        """Put the stages that depend on a scan's state into its loop, its start before it."""
+        self.create_group(scan.update, scan.state).attach = InScan(stage)
+        for tensors, home in ((scan.init, Beside(stage)), (scan.update, InScan(stage))):
+            for part in {self[tensor] for tensor in tensors}:
+                if not isinstance(part.home, Root):
+                    raise ScheduleError(
+                        f"scan {scan.name}: stage {part.name} belongs to another scan already; "
+                        "copy it by a te.compute of its own"
+                    )
+                part.home = part.attach = home
+
+    def _add(self, stage: Stage, at: int, group: Group | None = None) -> None:
+        stage.group = group
         self.stages.insert(at, stage)
         for tensor in stage.op.outputs:
             self._by_tensor[tensor] = stage
@@ -46,7 +65,20 @@ class Schedule:
         """List the stages that read a tensor."""
         return tuple(s for s in self.stages if tensor in s.op.input_tensors)
 
-    def cache_write(self, tensor: Tensor | Sequence[Tensor], scope: Scope = "local") -> Tensor:
+    def create_group(
+        self,
+        outputs: Tensor | Sequence[Tensor],
+        inputs: Tensor | Sequence[Tensor],
+        include_inputs: bool = False,
+    ) -> Group:
+        """Group the stages on the way from the inputs to the outputs, to place them together.
+
+        The inputs' own stages are left out unless `include_inputs`.
+        """
+        ends = [(t,) if isinstance(t, Tensor) else tuple(t) for t in (outputs, inputs)]
+        return group_of(self, between(self, ends[0], ends[1], include_inputs))
+
+    def cache_write(self, tensor: Tensor | Sequence[Tensor], scope: str = "local") -> Tensor:
         """Compute a tensor in memory of its own and copy it out; the new stage's tensor.
 
         The new stage takes over the computation with its reduction: attach it to a loop of the
@@ -68,26 +100,29 @@ class Schedule:
             raise ScheduleError(
                 f"cache_write: stage {stage.name} is inlined or has several outputs"
             )
-        cached, copy = cache.write(op, scope)
+        chosen = scope_of("cache_write", stage.name, scope)
+        cached, copy = cache.write(op, chosen)
         new = Stage(self, cached, False)
-        new.scope = scope
-        self._add(new, self.stages.index(stage))
+        new.scope = chosen
+        self._add(new, self.stages.index(stage), stage.group)
         stage.op = copy
         stage.leaf_iter_vars = list(copy.axis)
         return cached.output(0)
 
-    def cache_read(
-        self, tensor: Tensor, scope: Scope, readers: Sequence[Source] | Source
-    ) -> Tensor:
+    def cache_read(self, tensor: Tensor, scope: str, readers: Sequence[Source] | Source) -> Tensor:
         """Copy a tensor to memory of its own, from which `readers` read; the new stage's tensor."""
         stages = [self[r] for r in _several(readers)]
         for stage in stages:
             if tensor not in stage.op.input_tensors:
                 raise ScheduleError(f"cache_read: stage {stage.name} does not read {tensor.name}")
-        copy = cache.read(tensor, scope)
+        chosen = scope_of("cache_read", tensor.name, scope)
+        copy = cache.read(tensor, chosen)
         new = Stage(self, copy, False)
-        new.scope = scope
-        self._add(new, self.stages.index(self[tensor]) + 1)
+        new.scope = chosen
+        # A copy of a state belongs in the loop whose steps change the state.
+        scans = [s.op for s in self.stages if isinstance(s.op, ScanOp) and tensor in s.op.state]
+        group = self[scans[0].update[0] if scans else tensor].group
+        self._add(new, self.stages.index(self[tensor]) + 1, group)
         for stage in stages:
             op = stage.compute_op("cache_read")
             stage.op = cache.redirect(op, tensor, copy.output(0))
@@ -104,7 +139,7 @@ class Schedule:
         stage = self[tensor]
         op = stage.compute_op("rfactor")
         made = rfactor.factor(stage, op, axis, factor_axis)
-        self._add(Stage(self, made.partial, False), self.stages.index(stage))
+        self._add(Stage(self, made.partial, False), self.stages.index(stage), stage.group)
         data = [iv for iv in stage.leaf_iter_vars if iv.kind != "reduce"]
         gone = {iv for iv in stage.leaf_iter_vars if iv.kind == "reduce"}
         stage.op = made.final
@@ -134,7 +169,8 @@ def inline_injective(schedule: Schedule) -> None:
     for stage in schedule.stages:
         op = stage.op
         untouched = not (stage.relations or stage.kinds) and isinstance(stage.attach, Root)
-        if isinstance(op, ComputeOp) and not op.reduce_axis and not stage.is_output and untouched:
+        plain = isinstance(op, ComputeOp) and op.body and not op.reduce_axis
+        if plain and untouched and not stage.is_output:
             stage.compute_inline()
 
 

@@ -12,7 +12,7 @@ from farbench_compiler import te
 from farbench_compiler.ir.interp import run
 from farbench_compiler.ir.verify import verify
 from farbench_compiler.lower import lower
-from farbench_compiler.te.stage import Inline
+from farbench_compiler.te.attach import Inline
 from tests.compiler.lower.programs import (
     PROGRAMS,
     Make,

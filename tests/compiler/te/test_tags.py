@@ -13,7 +13,7 @@ from farbench_compiler.ir import interp
 from farbench_compiler.lower import lower
 from farbench_compiler.te import schedule as schedules
 from farbench_compiler.te.operation import ComputeOp
-from farbench_compiler.te.stage import Inline
+from farbench_compiler.te.attach import Inline
 
 
 def made(name: str = "C", tag: str = "") -> ComputeOp:
