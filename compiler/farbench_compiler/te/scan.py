@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any, overload
 
 from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir.expr import Expr
@@ -79,6 +80,28 @@ class ScanOp(ComputeOp):
     def with_body(self, body: tuple[Expr, ...]) -> ComputeOp:
         """Refuse: there is no expression to be replaced."""
         raise ScheduleError(f"stage {self.name} is a scan; its steps are those of its updates")
+
+
+@overload
+def scan(
+    init: Tensor,
+    update: Tensor,
+    state_placeholder: Tensor,
+    inputs: Sequence[Tensor] | None = None,
+    name: str = "scan",
+    tag: str = "",
+    attrs: Mapping[str, object] | None = None,
+) -> Tensor: ...
+@overload
+def scan(  # Any: one tensor of a list of one, as TVM's te gives it, else a tuple of them
+    init: Sequence[Tensor],
+    update: Sequence[Tensor],
+    state_placeholder: Sequence[Tensor],
+    inputs: Sequence[Tensor] | None = None,
+    name: str = "scan",
+    tag: str = "",
+    attrs: Mapping[str, object] | None = None,
+) -> Any: ...
 
 
 def scan(
