@@ -23,9 +23,6 @@ from farbench_compiler.te.operation import ComputeOp
 from farbench_compiler.te.relation import Fuse, Singleton, Split
 from farbench_compiler.te.stage import Stage
 
-_NEED_CONSTANT = {"vectorized": "vectorize", "unrolled": "unroll"}
-
-
 @dataclass(frozen=True, slots=True)
 class Loop:
     """One loop, from 0; `var` is None where it has one step and needs no loop."""
@@ -148,10 +145,10 @@ class _Builder:
             extent = self.extents[axis]
             var = None if constant(extent) == 1 else self.variables.add_loop(axis.name, extent)
             kind = self.stage.kinds.get(axis, "serial")
-            if kind in _NEED_CONSTANT and constant(extent) is None:
+            if kind == "unrolled" and constant(extent) is None:
                 raise ScheduleError(
-                    f"{_NEED_CONSTANT[kind]}: axis {axis.name} of stage {self.stage.name} has no "
-                    "constant extent; split it by a constant factor and take the inner axis"
+                    f"unroll: axis {axis.name} of stage {self.stage.name} has no constant extent; "
+                    "split it by a constant factor and take the inner axis"
                 )
             made.append(Loop(axis, var, extent, kind))
         return tuple(made)

@@ -58,7 +58,9 @@ def as_index(value: ExprLike) -> Expr:
 
 
 def thread_axis(
-    dom: tuple[ExprLike, ExprLike] | Range | ExprLike | None = None, tag: str = "", name: str = ""
+    dom: tuple[ExprLike, ExprLike] | Range | ExprLike | str | None = None,
+    tag: str = "",
+    name: str = "",
 ) -> IterVar:
     """Name a thread of a GPU, such as `threadIdx.x`; stages refuse it, since a CPU has none."""
     if isinstance(dom, str):  # te.thread_axis("threadIdx.x")

@@ -74,8 +74,8 @@ def _late_cache(case: Case) -> None:
     case.sch.cache_write(case.c, "local")
 
 
-def _symbolic_vector(case: Case) -> None:
-    case.sch[case.c].vectorize(case.j)
+def _symbolic_unroll(case: Case) -> None:
+    case.sch[case.c].unroll(case.j)
     case.lower()
 
 
@@ -143,6 +143,18 @@ ILLEGAL: dict[str, tuple[Callable[[Case], object], str]] = {
         lambda c: c.sch[c.c].set_scope("local"),
         "set_scope: stage C cannot be local; outputs are the caller's",
     ),
+    "scope of a GPU": (
+        lambda c: c.sch[c.b].set_scope("shared"),
+        "set_scope: stage B cannot be shared: shared memory is a GPU's; a CPU's caches need no",
+    ),
+    "scope with a tag": (
+        lambda c: c.sch.cache_read(c.a, "global.vtcm", c.b),
+        "cache_read: stage A cannot be global.vtcm: the tag 'vtcm' names memory that a CPU has not",
+    ),
+    "unknown scope": (
+        lambda c: c.sch.cache_write(c.b, "fast"),
+        "cache_write: stage B cannot be fast: no such memory is known; use local",
+    ),
     "late cache": (_late_cache, "cache_write: the loops of stage C were changed already"),
     "cache of a placeholder": (
         lambda c: c.sch.cache_write(c.a, "local"),
@@ -156,9 +168,9 @@ ILLEGAL: dict[str, tuple[Callable[[Case], object], str]] = {
         lambda c: c.sch[te.placeholder((1,), name="X")],
         "X is not part of this schedule",
     ),
-    "symbolic vector": (
-        _symbolic_vector,
-        "vectorize: axis j of stage C has no constant extent; split it by a constant factor",
+    "symbolic unroll": (
+        _symbolic_unroll,
+        "unroll: axis j of stage C has no constant extent; split it by a constant factor",
     ),
     "stale attachment": (
         _stale_attachment,
