@@ -9,6 +9,7 @@ from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir.expr import Expr, IntImm, Load, Var, logic
 from farbench_compiler.ir.stmt import Allocate, For, IfThen, Let, Seq, Stmt, Store
 from farbench_compiler.ir.visit import free_vars, map_children, substitute
+from farbench_compiler.lower import pragmas
 from farbench_compiler.lower.extern import extern_statement
 from farbench_compiler.lower.memory import Memory
 from farbench_compiler.lower.nest import Guard, Nest
@@ -50,6 +51,7 @@ class Emitter:
         piece = piece_of(nest, self.memory, self.variables)
         body = self._step(nest) if piece is None else piece.step
         self._check_inside(nest, piece)
+        pragmas.check_axes(nest.stage)
         for level in reversed(range(len(nest.loops) if piece is None else piece.level)):
             loop = nest.loops[level]
             body = self._produce(self.placement.attached(nest.stage, loop.axis), body)
@@ -57,6 +59,8 @@ class Emitter:
             body = _bound(nest, level, body)
             if loop.var is not None:
                 body = For(loop.var, IntImm(0), loop.extent, loop.kind, body)
+            wishes = [p for p in nest.stage.pragmas if p.axis is loop.axis]
+            body = pragmas.apply(nest.stage, wishes, body)
             if level == nest.first_reduce:
                 body = Seq((self._start(nest, piece), body))
         return _guarded(nest.guards, -1, body)

@@ -23,6 +23,7 @@ from farbench_compiler.te.operation import ComputeOp
 from farbench_compiler.te.relation import Fuse, Singleton, Split
 from farbench_compiler.te.stage import Stage
 
+
 @dataclass(frozen=True, slots=True)
 class Loop:
     """One loop, from 0; `var` is None where it has one step and needs no loop."""

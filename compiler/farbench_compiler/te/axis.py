@@ -63,13 +63,14 @@ def thread_axis(
     name: str = "",
 ) -> IterVar:
     """Name a thread of a GPU, such as `threadIdx.x`; stages refuse it, since a CPU has none."""
+    span: Range | None = None
     if isinstance(dom, str):  # te.thread_axis("threadIdx.x")
-        dom, tag = None, dom
-    if isinstance(dom, tuple):
-        dom = Range(as_index(dom[0]), as_index(dom[1]) - as_index(dom[0]))
-    elif dom is not None and not isinstance(dom, Range):
-        dom = Range(as_index(0), as_index(dom))
-    return IterVar(name or tag or "thread", dom=dom, thread_tag=tag)
+        tag = dom
+    elif isinstance(dom, tuple):
+        span = Range(as_index(dom[0]), as_index(dom[1]) - as_index(dom[0]))
+    elif dom is not None:
+        span = dom if isinstance(dom, Range) else Range(as_index(0), as_index(dom))
+    return IterVar(name or tag or "thread", dom=span, thread_tag=tag)
 
 
 def reduce_axis(dom: tuple[ExprLike, ExprLike] | Range, name: str = "rv") -> IterVar:

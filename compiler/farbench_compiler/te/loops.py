@@ -9,6 +9,7 @@ from farbench_compiler.ir.expr import Expr, ExprLike, IntImm
 from farbench_compiler.ir.stmt import LoopKind
 from farbench_compiler.te.axis import IterVar, as_index
 from farbench_compiler.te.operation import ComputeOp, Operation
+from farbench_compiler.te.pragma import Pragma, pragma_of
 from farbench_compiler.te.relation import Fuse, Relation, Singleton, Split
 
 
@@ -20,6 +21,12 @@ class Loops:
         self.relations: list[Relation] = []
         self.leaf_iter_vars: list[IterVar] = [*op.axis, *op.ordered_axis]
         self.kinds: dict[IterVar, LoopKind] = {}
+        self.pragmas: list[Pragma] = []
+
+    @property
+    def is_scheduled(self) -> bool:
+        """Whether any of the loops was changed or marked."""
+        return bool(self.relations or self.kinds or self.pragmas)
 
     def split(
         self,
@@ -123,6 +130,11 @@ class Loops:
             f"env_threads: stage {self.op.name} cannot run in threads {names}, which a CPU has "
             "not; use parallel"
         )
+
+    def pragma(self, axis: IterVar, pragma_type: str, pragma_value: object = None) -> None:
+        """Wish something of a loop and of what is inside it: `te.pragma.KINDS` lists what."""
+        self._leaf("pragma", axis)
+        self.pragmas.append(pragma_of(self.op.name, axis, pragma_type, pragma_value))
 
     def _mark(self, primitive: str, axis: IterVar, kind: LoopKind) -> None:
         self._leaf(primitive, axis)

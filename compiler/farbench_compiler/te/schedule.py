@@ -91,7 +91,7 @@ class Schedule:
         op = stage.compute_op("cache_write")
         if not op.body:
             raise ScheduleError(f"cache_write: stage {stage.name} is extern and writes as it does")
-        if stage.relations or stage.kinds:
+        if stage.is_scheduled:
             raise ScheduleError(
                 f"cache_write: the loops of stage {stage.name} were changed already; "
                 "call cache_write first"
@@ -168,7 +168,7 @@ def inline_injective(schedule: Schedule) -> None:
     """
     for stage in schedule.stages:
         op = stage.op
-        untouched = not (stage.relations or stage.kinds) and isinstance(stage.attach, Root)
+        untouched = not stage.is_scheduled and isinstance(stage.attach, Root)
         plain = isinstance(op, ComputeOp) and op.body and not op.reduce_axis
         if plain and untouched and not stage.is_output:
             stage.compute_inline()

@@ -64,7 +64,7 @@ class Stage(Loops, Attachable):
                 f"compute_inline: stage {self.name} reduces over "
                 f"{op.reduce_axis[0].name}; use compute_at"
             )
-        if self.relations or self.kinds or self.tensorized:
+        if self.is_scheduled or self.tensorized:
             raise ScheduleError(
                 f"compute_inline: stage {self.name} has scheduled loops, which inlining would drop"
             )

@@ -83,4 +83,4 @@ def test_threads_of_a_gpu_are_refused() -> None:
     ):
         s[op].bind(op.axis[0], thread)
     with pytest.raises(ScheduleError, match=r"env_threads: stage C .* blockIdx\.y"):
-        s[op].env_threads([te.thread_axis("blockIdx.y")])  # type: ignore[arg-type]
+        s[op].env_threads([te.thread_axis("blockIdx.y")])
