@@ -9,15 +9,17 @@ Used by the worker, and by the host for calls in the caller's own process.
 
 from __future__ import annotations
 
+import _ctypes
 import ctypes
 import errno
 import os
+import weakref
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from math import prod
 from pathlib import Path
 from types import TracebackType
-from typing import Any
+from typing import Any, Protocol
 
 from farbench_device_runtime.fill import check_kind, misfit
 from farbench_rpc.errors import (
@@ -63,12 +65,20 @@ _RUNTIME: dict[str, tuple[Any, tuple[Any, ...]]] = {
 }
 
 
+class Code(Protocol):
+    """Loaded code; it stays where it is as long as this object lives."""
+
+    def address(self, symbol: str) -> int | None:
+        """Give the address of a symbol, None where there is no such symbol."""
+
+
 @dataclass(frozen=True)
 class EntryPoint:
-    """An entry of a loaded library, with its address in this process."""
+    """An entry of a loaded library, with its address in this process; it keeps the code there."""
 
     entry: Entry
     address: int
+    code: Code = field(repr=False, compare=False)
 
     def takes_arrays(self, count: int) -> tuple[bool, ...]:
         """Tell of each of `count` arguments whether an array belongs there.
@@ -83,17 +93,56 @@ class EntryPoint:
         return tuple(kinds)
 
 
+class Runtime:
+    """A shared library of the loader's, and the C runtime in it.
+
+    It is unloaded when nothing refers to it, nor to a context made by it.
+    """
+
+    def __init__(self, path: str | os.PathLike[str]) -> None:
+        """Load it; LoadRefused with what the loader says."""
+        try:
+            self._handle = ctypes.CDLL(os.fspath(path), mode=os.RTLD_NOW | os.RTLD_LOCAL)
+        except OSError as cause:
+            raise LoadRefused(f"the loader refused the library: {cause}") from cause
+        # At exit everything stays: threads may run.
+        weakref.finalize(self, _ctypes.dlclose, self._handle._handle).atexit = False
+
+    def address(self, symbol: str) -> int | None:
+        """Give the address of a symbol, None where the library has no such symbol."""
+        try:
+            return ctypes.addressof(ctypes.c_byte.in_dll(self._handle, symbol))
+        except ValueError:
+            return None
+
+    def function(self, name: str) -> Any:
+        """Give a function of the runtime, typed; it does not keep the library loaded.
+
+        LoadRefused if the library lacks it.
+        """
+        result, arguments = _RUNTIME[name]
+        address = self.address(name)
+        if address is None:
+            raise LoadRefused(f"the library lacks {name} of farbench's runtime")
+        # By address, since a function that ctypes finds by name refers to itself and is freed late.
+        return ctypes.CFUNCTYPE(result, *arguments)(address)
+
+    def context(self, threads: int, cores: Sequence[int] = ()) -> Context:
+        """Make a context with a pool of threads, pinned to `cores` if any; close it after use."""
+        return Context(self, threads, cores)
+
+
 class Library:
-    """A loaded library: its manifest, its entries and its runtime. It is never unloaded.
+    """Loaded code that its manifest describes, and the runtime that its entries run on.
 
     `encoded` is the manifest as the library carries it.
     """
 
-    def __init__(self, path: str, manifest: Manifest, encoded: bytes, handle: ctypes.CDLL) -> None:
-        self.path = path
+    def __init__(self, manifest: Manifest, encoded: bytes, code: Code, runtime: Runtime) -> None:
         self.encoded = encoded
         self.manifest = manifest
-        self._handle = handle
+        self.runtime = runtime
+        self._code = code
         self._entries: dict[str, EntryPoint] = {}
 
     @classmethod
@@ -109,11 +158,8 @@ class Library:
                 text = "no file can be opened any more: code that ran here left too many open"
                 raise QuotaExceeded(f"{text}; open another session") from cause
             raise LoadRefused(f"cannot read the library: {cause.strerror}") from cause
-        try:
-            handle = ctypes.CDLL(where, mode=os.RTLD_NOW | os.RTLD_LOCAL)
-        except OSError as cause:
-            raise LoadRefused(f"the loader refused the library: {cause}") from cause
-        return cls(where, manifest, encoded, handle)
+        runtime = Runtime(where)
+        return cls(manifest, encoded, runtime, runtime)
 
     def entry(self, name: str) -> EntryPoint:
         """Find an entry; NotFound lists those that exist."""
@@ -124,35 +170,21 @@ class Library:
             entry = self.manifest.entry(name)
         except KeyError as cause:
             raise NotFound(str(cause.args[0])) from cause
-        address = self._address(entry.symbol)
-        found = self._entries[name] = EntryPoint(entry, address)
-        return found
-
-    def function(self, name: str) -> Any:
-        """Give a function of the runtime, typed; LoadRefused if the library lacks it."""
-        result, arguments = _RUNTIME[name]
-        self._address(name)
-        found = getattr(self._handle, name)
-        found.restype = result
-        found.argtypes = list(arguments)
+        address = self._code.address(entry.symbol)
+        if not address:
+            raise LoadRefused(f"the library lacks {entry.symbol}, which its manifest names")
+        found = self._entries[name] = EntryPoint(entry, address, self._code)
         return found
 
     def context(self, threads: int, cores: Sequence[int] = ()) -> Context:
         """Make a context with a pool of threads, pinned to `cores` if any; close it after use."""
-        return Context(self, threads, cores)
+        return self.runtime.context(threads, cores)
 
     def call(
         self, context: Context, name: str, addresses: Sequence[int], scalars: Sequence[int]
     ) -> int:
         """Call an entry once with arguments that were checked; gives the time in ns."""
         return Call(context, self.entry(name), addresses, scalars).run()
-
-    def _address(self, symbol: str) -> int:
-        try:
-            pointer = ctypes.cast(getattr(self._handle, symbol), _POINTER).value
-        except AttributeError as cause:
-            raise LoadRefused(f"the library lacks {symbol}, which its manifest names") from cause
-        return int(pointer or 0)
 
 
 def _check(data: bytes, machine: Machine | None) -> tuple[Manifest, bytes]:
@@ -165,17 +197,23 @@ def _check(data: bytes, machine: Machine | None) -> tuple[Manifest, bytes]:
 
 
 class Context:
-    """Thread pool, workspace and error text, shared by the kernels of all libraries loaded."""
+    """Thread pool, workspace and error text, shared by the kernels of all libraries loaded.
 
-    def __init__(self, library: Library, threads: int, cores: Sequence[int]) -> None:
-        self.library = library
+    The pool ends with `close`, or when nothing refers to the context any more.
+    """
+
+    def __init__(self, runtime: Runtime, threads: int, cores: Sequence[int]) -> None:
+        self.runtime = runtime
         self.threads = threads
-        self._functions = {name: library.function(name) for name in _RUNTIME}
+        self._functions = {name: runtime.function(name) for name in _RUNTIME}
         listed = (_I32 * len(cores))(*cores)
         made = self._functions["fb_ctx_create"](threads, listed, len(cores))
         if not made:
             raise OutOfMemory(f"no memory for a pool of {threads} threads", {"last_call": "load"})
         self.pointer = int(made)
+        # It holds the runtime until then, which is the code that the pool's threads run.
+        self._end = weakref.finalize(self, _destroy, runtime, self.pointer)
+        self._end.atexit = False
         self.time_sample = self._functions["fb_time_sample"]
 
     def timer_probe(self) -> tuple[int, int]:
@@ -215,9 +253,8 @@ class Context:
 
     def close(self) -> None:
         """End the pool."""
-        if self.pointer:
-            self._functions["fb_ctx_destroy"](self.pointer)
-            self.pointer = 0
+        self._end()
+        self.pointer = 0
 
     def __enter__(self) -> Context:
         """Give itself, to be closed at the end of the block."""
@@ -233,6 +270,10 @@ class Context:
         self.close()
 
 
+def _destroy(runtime: Runtime, pointer: int) -> None:
+    runtime.function("fb_ctx_destroy")(pointer)
+
+
 class Call:
     """An entry with its arguments laid out as the calling convention wants them."""
 
@@ -245,6 +286,7 @@ class Call:
     ) -> None:
         self.context = context
         self.name = point.entry.name
+        self._point = point  # which keeps the code
         self._buffers = (_POINTER * len(addresses))(*addresses)
         self._scalars = (_I64 * len(scalars))(*scalars)
         self._total, self._start = _I64(0), _I64(0)

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING
 from farbench.errors import HostError, UsageError
 
 if TYPE_CHECKING:
-    from farbench_device_runtime.library import Context, Library
+    from farbench_device_runtime.library import Context, Library, Runtime
 
 
 @dataclass(frozen=True)
@@ -61,12 +61,12 @@ def pool(library: Library) -> Context:
     global _shared
     with _lock:
         if _shared is None:
-            _shared = _pool(library)
+            _shared = _pool(library.runtime)
         return _shared
 
 
-def _pool(library: Library) -> Context:
-    return library.context(_wanted.count or len(_usable()), _wanted.cores)
+def _pool(runtime: Runtime) -> Context:
+    return runtime.context(_wanted.count or len(_usable()), _wanted.cores)
 
 
 def set_threads(count: int | None = None, cores: Sequence[int] | None = None) -> Threads:
@@ -87,7 +87,7 @@ def set_threads(count: int | None = None, cores: Sequence[int] | None = None) ->
         _wanted = Threads(count or len(chosen), chosen, 0)
         before, _shared = _shared, None
         if before is not None:
-            _shared = _pool(before.library)
+            _shared = _pool(before.runtime)
             before.close()
     return threads()
 

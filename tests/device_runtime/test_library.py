@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from farbench_device_runtime import facts
-from farbench_device_runtime.library import Library
+from farbench_device_runtime.library import Call, Library
 from farbench_rpc.errors import InvalidArgument, KernelError, LoadRefused, NotFound
 from farbench_rpc.manifest import ArrayFacts, Machine, decode
 from tests.support import hostile
@@ -82,3 +82,31 @@ def test_what_is_no_library_is_refused(tmp_path: Path) -> None:
     (tmp_path / "x.so").write_bytes(b"\x7fELF" + bytes(100))
     with pytest.raises(LoadRefused):
         Library.load(tmp_path / "x.so")
+
+
+def mapped(path: Path) -> bool:
+    return str(path) in Path("/proc/self/maps").read_text()
+
+
+def test_it_is_unloaded_when_nothing_refers_to_it(library: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own.so"
+    own.write_bytes(library.read_bytes())
+    loaded = Library.load(own)
+    point, context = loaded.entry("nothing"), loaded.context(2)
+    del loaded
+    call = Call(context, point, [], [])
+    del point, context
+    call.run()
+    assert mapped(own)
+    del call  # the pool ends first, then its code goes
+    assert not mapped(own)
+
+
+def test_a_pool_keeps_the_code_of_its_threads(library: Path, tmp_path: Path) -> None:
+    own = tmp_path / "own.so"
+    own.write_bytes(library.read_bytes())
+    context = Library.load(own).context(2)
+    assert mapped(own)
+    context.close()
+    del context
+    assert not mapped(own)
