@@ -89,7 +89,7 @@ def _expr_label(node: Expr) -> tuple[object, ...]:
         case Call(name, _, dtype):
             return (name, str(dtype))
         case Load(buffer, _, dtype):
-            return (buffer.uid, str(dtype))
+            return (f"{buffer.uid:07d}", str(dtype))  # keys sort by it: as the number does
         case Ramp(_, _, lanes, _) | Broadcast(_, lanes, _):
             return (lanes,)
         case Cast() | Not() | Select() | IfThenElse():
