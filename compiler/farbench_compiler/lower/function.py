@@ -9,6 +9,7 @@ from farbench_compiler.ir.expr import Buffer, Cast, ConstBuffer, Expr, Var
 from farbench_compiler.ir.simplify import simplify
 from farbench_compiler.ir.stmt import For, Let, LoopFunction, Stmt
 from farbench_compiler.ir.visit import free_vars, walk
+from farbench_compiler.lower.alignment import check_aligned
 from farbench_compiler.lower.bounds import infer_bounds
 from farbench_compiler.lower.emit import Emitter
 from farbench_compiler.lower.inline import inline_stages
@@ -35,6 +36,7 @@ def lower(sch: Schedule, args: Sequence[Arg], name: str = "main") -> LoopFunctio
     placement = Placement(inline_stages(sch))
     placement.check()
     held = held_by(placement, tensors)
+    check_aligned(placement, tensors)
     _check_given(sch, placement, (*tensors, *held))
     symbols = _symbols(tensors)
     variables = Variables(symbols)

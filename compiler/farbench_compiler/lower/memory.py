@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir.expr import Buffer, ConstBuffer, Expr, Load, Scope, const
+from farbench_compiler.lower.alignment import padded
 from farbench_compiler.lower.nest import Nest
 from farbench_compiler.lower.region import Part, constant
 from farbench_compiler.te.attach import At
@@ -58,7 +59,7 @@ def temporary(tensor: Tensor, nest: Nest) -> Memory:
         # Vectors lie side by side in a tile that nobody outside sees, so that it fits registers.
         lanes = nest.vectorized_axis()
         order = tuple(sorted(order, key=lambda d: (d == lanes, d)))
-    shape = tuple(region[d].extent for d in order)
+    shape = padded(nest, order, [region[d].extent for d in order])
     begin = tuple(part.begin for part in region)
     return Memory(Buffer(tensor.name, tensor.dtype, shape, scope), begin, order)
 

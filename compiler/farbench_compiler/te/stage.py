@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir.expr import Scope
+from farbench_compiler.te.alignment import Alignment, alignment_of
 from farbench_compiler.te.attach import Attachable, Inline
 from farbench_compiler.te.axis import IterVar
 from farbench_compiler.te.loops import Loops
@@ -28,6 +29,7 @@ class Stage(Loops, Attachable):
         self.is_output = is_output
         self.scope: Scope = "global"
         self.tensorized: tuple[IterVar, TensorIntrin] | None = None
+        self.alignments: dict[IterVar, Alignment] = {}
 
     @property
     def name(self) -> str:
@@ -80,6 +82,15 @@ class Stage(Loops, Attachable):
                 "stages local or global"
             )
         self.scope = chosen
+
+    def storage_align(self, axis: IterVar, factor: int, offset: int = 0) -> None:
+        """Pad the memory of the stage so that the stride of `axis` is k * factor + offset elements.
+
+        `axis` is one of the operation's own, not of a split; the tensor is the stage's own.
+        """
+        op = self.compute_op("storage_align")
+        self._placeable("storage_align")
+        self.alignments[axis] = alignment_of(self.name, op.axis, axis, factor, offset)
 
     def _placeable(self, primitive: str) -> None:
         if isinstance(self.op, PlaceholderOp):

@@ -12,8 +12,8 @@ from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir import interp
 from farbench_compiler.lower import lower
 from farbench_compiler.te import schedule as schedules
-from farbench_compiler.te.operation import ComputeOp
 from farbench_compiler.te.attach import Inline
+from farbench_compiler.te.operation import ComputeOp
 
 
 def made(name: str = "C", tag: str = "") -> ComputeOp:
