@@ -81,6 +81,7 @@ def remember(key: str | None, make: Callable[[], Artifact]) -> Artifact:
     found = _read(key)
     if found is None:
         found = replace(make(), keep=lambda linked: _write(key, linked))
+        _write(key, found)
     with _lock:
         _recent[key] = found
         while len(_recent) > IN_MEMORY:
@@ -118,7 +119,7 @@ def _assembler(llvm_ir: str, target: Target) -> Callable[[], str]:
 
 
 def _write(key: str, artifact: Artifact) -> None:
-    """Keep a linked artifact on disk; a folder that cannot be written is no error of a build."""
+    """Keep an artifact on disk, once more when it is linked; a folder that cannot be written is no error of a build."""
     global _written
     path = _path(key)
     with contextlib.suppress(OSError):

@@ -142,9 +142,10 @@ class Module(LoadedModule):
     def _load(self) -> tuple[Library, Context]:
         if self._library is None:
             origin = self._origin
-            self._library = resident.load(
-                origin.data if isinstance(origin, _File) else origin.link()
-            )
+            if isinstance(origin, _File):
+                self._library = resident.load(origin.data)
+            else:
+                self._library = resident.load_built(origin)
         # Asked each time: the pool may have been chosen anew.
         return self._library, resident.pool(self._library)
 

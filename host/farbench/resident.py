@@ -1,12 +1,12 @@
 """Libraries loaded into the caller's own process, and the one context that they share.
 
-What is loaded is a private copy of a file's bytes, and equal bytes are loaded once. The loader
-knows libraries by their names: given a path again, it would answer with what the file held when it
-was loaded first; and a file that is written over changes under the code that runs from it.
+What is built here is linked in memory. What was read from a file is loaded as a private copy of
+its bytes: the loader knows libraries by their names, so that, given a path again, it would answer
+with what the file held when it was loaded first; and a file that is written over changes under the
+code that runs from it. Equal ones are loaded once, and unloaded when no module has them any more.
 
-A library is never unloaded, and the thread pool that the first one brought serves them all for as
-long as the process lives. A kernel that crashes here takes the caller with it; `fb.local()` does
-not.
+The thread pool that the first one brought serves them all for as long as the process lives; its
+code stays, too. A kernel that crashes here takes the caller with it; `fb.local()` does not.
 """
 
 from __future__ import annotations
@@ -15,14 +15,18 @@ import hashlib
 import sys
 import tempfile
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+from weakref import WeakValueDictionary
 
+from farbench import linked
 from farbench.errors import HostError, UsageError
+from farbench_rpc.manifest import Machine, encode
 
 if TYPE_CHECKING:
+    from farbench_compiler.artifact import Artifact
     from farbench_device_runtime.library import Context, Library, Runtime
 
 
@@ -37,7 +41,7 @@ class Threads:
 
 _lock = threading.Lock()
 _wanted = Threads(0, (), 0)  # a count of 0: one thread for each core
-_libraries: dict[str, Library] = {}
+_libraries: WeakValueDictionary[bytes, Library] = WeakValueDictionary()
 _shared: Context | None = None
 
 
@@ -46,13 +50,28 @@ def load(data: bytes) -> Library:
 
     HostError where libraries cannot be loaded at all.
     """
+    return _once(hashlib.sha256(data).digest(), lambda machine: _map(data, machine))
+
+
+def load_built(artifact: Artifact) -> Library:
+    """Load what was built into this process, by its objects where that is possible; as `load`."""
+
+    def make(machine: Machine) -> Library:
+        return linked.link(artifact, machine) or _map(artifact.link(), machine)
+
+    # A manifest holds the digest of the objects.
+    return _once(encode(artifact.manifest), make)
+
+
+def _once(key: bytes, make: Callable[[Machine], Library]) -> Library:
+    from farbench_device_runtime import facts
+
     if not sys.platform.startswith("linux"):
         raise HostError("libraries run on Linux; use a session: fb.connect_tracker(...).request()")
-    digest = hashlib.sha256(data).hexdigest()
     with _lock:
-        library = _libraries.get(digest)
+        library = _libraries.get(key)
         if library is None:
-            library = _libraries[digest] = _map(data)
+            library = _libraries[key] = make(facts.machine(facts.looks_emulated()))
         return library
 
 
@@ -106,11 +125,9 @@ def _usable() -> tuple[int, ...]:
     return usable_cores()
 
 
-def _map(data: bytes) -> Library:
-    from farbench_device_runtime import facts
+def _map(data: bytes, machine: Machine) -> Library:
     from farbench_device_runtime.library import Library
 
-    machine = facts.machine(facts.looks_emulated())
     with tempfile.TemporaryDirectory(prefix="farbench-module-") as folder:
         path = Path(folder) / "module.so"
         path.write_bytes(data)

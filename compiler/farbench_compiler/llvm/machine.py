@@ -45,7 +45,7 @@ def compile_module(text: str, target: Machine, *, find_vectors: bool = True) -> 
 
     With `find_vectors` LLVM looks for vectors and loops to unroll by itself.
     """
-    machine = _machine(target.triple, target.cpu, target.llvm_features, target.llvm_abi)
+    machine = machine_of(target)
     # A context of its own: what a module leaves behind in a shared one is never freed.
     context = llvm.create_context()
     # Known before parsing: the size of a pointer and the alignment of a plain load follow from it.
@@ -63,7 +63,7 @@ def compile_module(text: str, target: Machine, *, find_vectors: bool = True) -> 
 
 def assembly(llvm_ir: str, target: Machine) -> str:
     """Print optimised LLVM IR as the target's assembly."""
-    machine = _machine(target.triple, target.cpu, target.llvm_features, target.llvm_abi)
+    machine = machine_of(target)
     with llvm.parse_assembly(llvm_ir, context=llvm.create_context()) as module:
         return machine.emit_assembly(module)
 
@@ -94,6 +94,11 @@ def _initialise() -> None:
     # ARM's own list scheduler lifts all loads of a register tile to its top and spills it; the
     # other targets take the order of the source already.
     llvm.set_option("farbench", "-pre-RA-sched=source")
+
+
+def machine_of(target: Machine) -> llvm.TargetMachine:
+    """Give LLVM's machine of a target; equal ones share it."""
+    return _machine(target.triple, target.cpu, target.llvm_features, target.llvm_abi)
 
 
 @lru_cache(maxsize=32)

@@ -2,7 +2,7 @@
 
 from farbench_compiler.errors import LinkError
 from farbench_compiler.toolchain.cache import cache_dir, cached, digest
-from farbench_compiler.toolchain.link import link_shared
+from farbench_compiler.toolchain.link import link_runtime, link_shared
 from farbench_compiler.toolchain.objects import check_object, data_object
 from farbench_compiler.toolchain.program import link_program
 from farbench_compiler.toolchain.runtime import runtime_objects
@@ -21,6 +21,7 @@ __all__ = [
     "data_object",
     "digest",
     "link_program",
+    "link_runtime",
     "link_shared",
     "locate",
     "runtime_objects",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from farbench_compiler.errors import LinkError
 from farbench_compiler.target import Target
+from farbench_compiler.toolchain.cache import cached
 from farbench_compiler.toolchain.objects import check_object
 from farbench_compiler.toolchain.runtime import runtime_objects
 from farbench_compiler.toolchain.stubs import c_library
@@ -52,3 +53,18 @@ def link_shared(
     if facts.type != "shared" or facts.machine != MACHINES[target.arch]:
         raise LinkError(f"the linker made {facts.type} for {facts.arch}, not a library of {target}")
     return linked
+
+
+def link_runtime(target: Target, progress: Progress | None = None) -> Path:
+    """Give the runtime of a target as a library of its own, made the first time.
+
+    It has neither entries nor a manifest: code that is linked in memory runs on it.
+    """
+    objects = runtime_objects(target, progress)
+
+    def make(part: Path) -> None:
+        (part / "runtime.so").write_bytes(link_shared((), target, progress))
+
+    # The folder of the objects is named by all that they are made of.
+    made = objects[0].parent
+    return cached(f"{target.zig_target}/library-{made.name}", make) / "runtime.so"

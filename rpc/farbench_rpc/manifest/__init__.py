@@ -22,7 +22,7 @@ from farbench_rpc.manifest.elf import (
 )
 from farbench_rpc.manifest.encode import decode, encode, pack, unpack
 from farbench_rpc.manifest.errors import ArgumentError, ManifestError
-from farbench_rpc.manifest.loadable import Machine, check_loadable, glibc_needed
+from farbench_rpc.manifest.loadable import Machine, check_loadable, check_runnable, glibc_needed
 from farbench_rpc.manifest.schema import (
     ABI_VERSION,
     MAGIC,
@@ -63,6 +63,7 @@ __all__ = [
     "TensorArg",
     "bind",
     "check_loadable",
+    "check_runnable",
     "decode",
     "encode",
     "evaluate",

@@ -38,29 +38,39 @@ def check_loadable(elf: ElfFacts, manifest: Manifest, machine: Machine) -> None:
     """Refuse, with the reason, what the machine cannot load or run; ManifestError."""
     if elf.type != "shared":
         raise ManifestError(f"a shared library is needed, this ELF file is {elf.type}")
-    arch = elf.arch or f"machine {elf.machine}"
     if elf.arch != machine.arch or elf.class_bits != (32 if elf.arch == "armv7" else 64):
-        raise ManifestError(
-            f"the library is for {arch}, this device is {machine.arch}; build it for a target "
-            "of the device's arch"
-        )
-    if manifest.abi > ABI_VERSION:
-        raise ManifestError(
-            f"the library uses calling convention {manifest.abi}, this device knows up to "
-            f"{ABI_VERSION}; update farbench on the device"
-        )
+        raise _of_another_arch(elf.arch or f"machine {elf.machine}", machine)
     if elf.rpath:
         raise ManifestError(f"the library names search paths of its own ({elf.rpath[0]!r})")
     for name in elf.needed:
         if ALLOWED_NEEDED.fullmatch(name) is None:
             raise ManifestError(f"the library needs {name!r}, which farbench libraries never do")
     _check_libc(elf, machine)
+    check_runnable(manifest, machine)
+
+
+def check_runnable(manifest: Manifest, machine: Machine) -> None:
+    """Refuse, with the reason, code that the machine cannot run; ManifestError."""
+    if manifest.target.arch != machine.arch:
+        raise _of_another_arch(manifest.target.arch, machine)
+    if manifest.abi > ABI_VERSION:
+        raise ManifestError(
+            f"the library uses calling convention {manifest.abi}, this device knows up to "
+            f"{ABI_VERSION}; update farbench on the device"
+        )
     lacking = missing(machine.arch, manifest.target.features, machine.features)
     if lacking:
         raise ManifestError(
             f"the library needs CPU features that this device lacks: {', '.join(lacking)} "
             f"(built for {manifest.target.cpu}); build it for a plainer -mcpu"
         )
+
+
+def _of_another_arch(arch: str, machine: Machine) -> ManifestError:
+    return ManifestError(
+        f"the library is for {arch}, this device is {machine.arch}; build it for a target "
+        "of the device's arch"
+    )
 
 
 def _check_libc(elf: ElfFacts, machine: Machine) -> None:
