@@ -42,6 +42,7 @@ from farbench_compiler.ir.stmt import (
     IfThen,
     Let,
     LoopFunction,
+    Prefetch,
     Seq,
     Stmt,
     Store,
@@ -117,6 +118,8 @@ class _Compiler:
             case Evaluate(value):
                 evaluate = self.expr(value)
                 return lambda env: void(evaluate(env))
+            case Prefetch():
+                return void
         raise TypeError(f"{type(s).__name__} is no statement of the loop IR")
 
     def _loop(self, s: For) -> Run:

@@ -29,6 +29,7 @@ from farbench_compiler.ir.stmt import (
     IfThen,
     Let,
     LoopFunction,
+    Prefetch,
     Seq,
     Stmt,
     Store,
@@ -119,6 +120,8 @@ class _Printer:
                 yield from self.stmt(body, depth)
             case Evaluate(value):
                 yield f"{pad}{self.expr(value)}"
+            case Prefetch(buffer, indices):
+                yield f"{pad}prefetch {self._element(buffer, indices)}"
             case _:
                 yield f"{pad}{s!r}"
 

@@ -7,6 +7,7 @@
            | Allocate(buffer, body)                 the buffer lives while the body runs
            | Let(var, value, body)
            | Evaluate(value)
+           | Prefetch(buffer, indices)              bring an element nearer; it need not be there
 
     function ::= LoopFunction(name, args, symbols, body, constants)
 
@@ -90,6 +91,14 @@ class Evaluate(Stmt):
     """Compute a value and drop it."""
 
     value: Expr
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prefetch(Stmt):
+    """Bring the cache line of an element nearer; it changes nothing, wherever the element lies."""
+
+    buffer: Buffer
+    indices: tuple[Expr, ...]
 
 
 @dataclass(frozen=True, slots=True, eq=False)

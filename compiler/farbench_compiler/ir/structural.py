@@ -27,6 +27,7 @@ from farbench_compiler.ir.stmt import (
     For,
     IfThen,
     Let,
+    Prefetch,
     Seq,
     Stmt,
     Store,
@@ -103,7 +104,7 @@ def _stmt_label(node: Stmt) -> tuple[object, ...]:
     match node:
         case For(var, _, _, kind, _):
             return (var.uid, kind)
-        case Store(buffer, _, _) | Allocate(buffer, _):
+        case Store(buffer, _, _) | Allocate(buffer, _) | Prefetch(buffer, _):
             return (buffer.uid,)
         case Let(var, _, _):
             return (var.uid,)

@@ -42,6 +42,7 @@ from farbench_compiler.ir.stmt import (
     IfThen,
     Let,
     LoopFunction,
+    Prefetch,
     Seq,
     Stmt,
     Store,
@@ -53,7 +54,9 @@ Stage = Literal["lowered", "linear", "flat"]
 _SCALARS: frozenset[type[Expr]] = frozenset(
     (Var, IntImm, FloatImm, Cast, Binary, Compare, Logic, Not, Select, IfThenElse, Call, Load)
 )
-_STMTS: frozenset[type[Stmt]] = frozenset((For, Store, IfThen, Seq, Allocate, Let, Evaluate))
+_STMTS: frozenset[type[Stmt]] = frozenset(
+    (For, Store, IfThen, Seq, Allocate, Let, Evaluate, Prefetch)
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,6 +145,8 @@ class _Verifier:
                     self._stmt(body)
             case Evaluate(value):
                 self._expr(value)
+            case Prefetch(buffer, indices):
+                self._access(buffer, indices, buffer.dtype, s)
 
     @contextmanager
     def _bound(self, var: Var, s: Stmt) -> Iterator[None]:

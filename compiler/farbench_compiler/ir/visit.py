@@ -33,6 +33,7 @@ from farbench_compiler.ir.stmt import (
     For,
     IfThen,
     Let,
+    Prefetch,
     Seq,
     Stmt,
     Store,
@@ -106,6 +107,8 @@ def _stmt_children(node: Stmt) -> tuple[Node, ...]:
             return (value, body)
         case Evaluate(value):
             return (value,)
+        case Prefetch(_, indices):
+            return indices
     raise TypeError(f"{type(node).__name__} is no statement of the loop IR")
 
 
@@ -208,6 +211,8 @@ def _map_stmt(node: Stmt, f: ExprMap, g: StmtMap) -> Stmt:
             new = Let(var, f(value), g(body))
         case Evaluate(value):
             new = Evaluate(f(value))
+        case Prefetch(buffer, indices):
+            new = Prefetch(buffer, tuple(f(i) for i in indices))
         case _:
             raise TypeError(f"{type(node).__name__} is no statement of the loop IR")
     unchanged = all(x is y for x, y in zip(_stmt_children(node), _stmt_children(new), strict=True))

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from farbench_compiler.ir.dtypes import DType
 from farbench_compiler.ir.expr import Buffer, IntImm, Load, Var
 from farbench_compiler.ir.interval import Interval
-from farbench_compiler.ir.stmt import For, Store
+from farbench_compiler.ir.stmt import For, Prefetch, Store
 from farbench_compiler.ir.visit import walk
 from farbench_compiler.llvm.code import Code, Module
 from farbench_compiler.llvm.exprs import Exprs
@@ -99,7 +99,7 @@ def captured(
     used_buffers: dict[int, Buffer] = {}
     used_numbers: dict[int, Number] = {}
     for node in walk(loop.body):
-        if isinstance(node, (Load, Store)) and node.buffer.uid in buffers:
+        if isinstance(node, (Load, Store, Prefetch)) and node.buffer.uid in buffers:
             used_buffers[node.buffer.uid] = buffers[node.buffer.uid]
         elif isinstance(node, Var) and node.uid in numbers:
             _, held, known = exprs.held(node)

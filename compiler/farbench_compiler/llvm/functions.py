@@ -21,6 +21,7 @@ from farbench_compiler.ir.stmt import (
     IfThen,
     Let,
     LoopFunction,
+    Prefetch,
     Seq,
     Stmt,
     Store,
@@ -260,6 +261,15 @@ class _Function:
     def _evaluate(self, s: Evaluate) -> None:
         self._exprs.value(s.value)
 
+    def _prefetch(self, s: Prefetch) -> None:
+        pointer, at = self._exprs.pointers[s.buffer.uid], self._exprs.index(s.indices[0])
+        # Not inbounds: the loop may look further ahead than the buffer reaches.
+        element = f"getelementptr {memory_type(s.buffer.dtype)}, ptr {pointer}"
+        address = self._code.value(f"{element}, {self._word} {at}")
+        kinds = ("ptr", "i32", "i32", "i32")
+        name = self._module.declare("llvm.prefetch.p0", "void", kinds)
+        self._code.emit(f"call void @{name}(ptr {address}, i32 0, i32 3, i32 1)")  # read, keep
+
     def _allocate(self, s: Allocate) -> None:
         (size,) = s.buffer.shape
         self._buffers[s.buffer.uid] = s.buffer
@@ -325,4 +335,5 @@ _WRITERS: dict[type[Stmt], Callable[..., None]] = {
     Allocate: _Function._allocate,
     Let: _Function._let,
     Evaluate: _Function._evaluate,
+    Prefetch: _Function._prefetch,
 }

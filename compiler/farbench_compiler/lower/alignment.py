@@ -41,7 +41,7 @@ def _rounded(nest: Nest, axis: str, size: Expr, stride: Expr, asked: Alignment) 
         elements = "symbolic" if inner is None else inner
         raise ScheduleError(
             f"storage_align: axis {axis} of stage {nest.stage.name} cannot be {asked.offset} past "
-            f"a multiple of {asked.factor}: it holds rows of {elements} elements; align the inner one"
+            f"a multiple of {asked.factor}: it holds rows of {elements} elements; align the inner"
         )
     return simplify(size + binary("floormod", rest - size, unit))
 

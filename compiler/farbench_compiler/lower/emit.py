@@ -11,6 +11,7 @@ from farbench_compiler.ir.stmt import Allocate, For, IfThen, Let, Seq, Stmt, Sto
 from farbench_compiler.ir.visit import free_vars, map_children, substitute
 from farbench_compiler.lower import pragmas
 from farbench_compiler.lower.extern import extern_statement
+from farbench_compiler.lower.lookahead import Lookaheads
 from farbench_compiler.lower.memory import Memory
 from farbench_compiler.lower.nest import Guard, Nest
 from farbench_compiler.lower.placement import Placement
@@ -51,10 +52,13 @@ class Emitter:
         piece = piece_of(nest, self.memory, self.variables)
         body = self._step(nest) if piece is None else piece.step
         self._check_inside(nest, piece)
-        pragmas.check_axes(nest.stage)
-        for level in reversed(range(len(nest.loops) if piece is None else piece.level)):
+        levels = len(nest.loops) if piece is None else piece.level
+        pragmas.check_axes(nest.stage, levels)
+        ahead = Lookaheads(self.placement, self.nests, self.memory, self.variables)
+        for level in reversed(range(levels)):
             loop = nest.loops[level]
             body = self._produce(self.placement.attached(nest.stage, loop.axis), body)
+            body = Seq((*ahead.at(nest, level), body))
             body = _guarded(nest.guards, level, body)
             body = _bound(nest, level, body)
             if loop.var is not None:

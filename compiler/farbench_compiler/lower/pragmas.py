@@ -38,10 +38,20 @@ def apply(stage: Stage, pragmas: list[Pragma], body: Stmt) -> Stmt:
     return body
 
 
-def check_axes(stage: Stage) -> None:
-    """Raise ScheduleError where a pragma's loop was split or fused since."""
-    for pragma in stage.pragmas:
-        stage.check_loop("pragma", pragma.axis)
+def check_axes(stage: Stage, levels: int) -> None:
+    """Raise ScheduleError where the loop of a pragma or a prefetch is not written.
+
+    It may have been split or fused since, or an intrinsic stands for all loops from `levels` on.
+    """
+    asked = [("pragma", p.axis) for p in stage.pragmas]
+    asked += [("prefetch", a.axis) for a in stage.lookaheads]
+    for primitive, axis in asked:
+        stage.check_loop(primitive, axis)
+        if axis in stage.leaf_iter_vars[levels:]:
+            raise ScheduleError(
+                f"{primitive}: axis {axis.name} of stage {stage.name} is inside of the intrinsic "
+                "that computes it; use a loop further out"
+            )
 
 
 def _check_parallel(stage: Stage, pragma: Pragma) -> None:

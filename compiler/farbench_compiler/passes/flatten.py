@@ -18,7 +18,7 @@ from farbench_compiler.ir.expr import (
 )
 from farbench_compiler.ir.interval import Interval
 from farbench_compiler.ir.simplify import Simplifier
-from farbench_compiler.ir.stmt import Allocate, For, Let, LoopFunction, Stmt, Store
+from farbench_compiler.ir.stmt import Allocate, For, Let, LoopFunction, Prefetch, Stmt, Store
 from farbench_compiler.ir.visit import map_children
 
 
@@ -76,6 +76,9 @@ class _Flattener:
             case Store(buffer, indices, value):
                 where = tuple(self.expr(index) for index in indices)
                 return Store(self.buffer(buffer), self._index(buffer, where), self.expr(value))
+            case Prefetch(buffer, indices):
+                where = tuple(self.expr(index) for index in indices)
+                return Prefetch(self.buffer(buffer), self._index(buffer, where))
             case Allocate(buffer, body):
                 return Allocate(self.buffer(buffer), self.stmt(body))
             case For(var, begin, extent, _, _):

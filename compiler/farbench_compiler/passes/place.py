@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from farbench_compiler.ir.expr import Buffer, Expr, IntImm, Load, Var, fresh_uid
-from farbench_compiler.ir.stmt import Allocate, For, LoopFunction, Seq, Stmt, Store
+from farbench_compiler.ir.stmt import Allocate, For, LoopFunction, Prefetch, Seq, Stmt, Store
 from farbench_compiler.ir.visit import free_vars, map_children
 
 
@@ -53,7 +53,7 @@ def _renamed(s: Stmt, old: Buffer, new: Buffer) -> Stmt:
 
     def on_stmt(below: Stmt) -> Stmt:
         below = map_children(below, on_expr, on_stmt)
-        if isinstance(below, Store) and below.buffer.uid == old.uid:
+        if isinstance(below, (Store, Prefetch)) and below.buffer.uid == old.uid:
             return replace(below, buffer=new)
         return below
 

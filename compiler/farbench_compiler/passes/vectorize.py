@@ -29,6 +29,7 @@ from farbench_compiler.ir.stmt import (
     Let,
     LoopFunction,
     LoopKind,
+    Prefetch,
     Seq,
     Stmt,
     Store,
@@ -171,6 +172,8 @@ class _Expand:
                 return Let(var, value, self._stmt(body))
             case Evaluate():
                 return Seq(())
+            case Prefetch():  # lanes lie near each other: once for all
+                return substitute(s, {self._loop.var: self._loop.begin})
         raise NotLanes(type(s).__name__)
 
     def _store(self, s: Store) -> Stmt:
@@ -309,6 +312,8 @@ def _private(s: Stmt, loop: For, lanes: int) -> Stmt:
         below = map_children(below, on_expr, on_stmt)
         if isinstance(below, Store) and below.buffer.uid in own:
             return Store(own[below.buffer.uid], place(below.indices), below.value)
+        if isinstance(below, Prefetch) and below.buffer.uid in own:
+            return Prefetch(own[below.buffer.uid], place(below.indices))
         if isinstance(below, Allocate):
             return replace(below, buffer=own[below.buffer.uid])
         return below

@@ -5,14 +5,16 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from farbench_compiler.errors import ScheduleError
-from farbench_compiler.ir.expr import Scope
+from farbench_compiler.ir.expr import IntImm, Scope
 from farbench_compiler.te.alignment import Alignment, alignment_of
 from farbench_compiler.te.attach import Attachable, Inline
 from farbench_compiler.te.axis import IterVar
+from farbench_compiler.te.lookahead import Lookahead
 from farbench_compiler.te.loops import Loops
 from farbench_compiler.te.operation import Operation, PlaceholderOp
 from farbench_compiler.te.scan import ScanOp
 from farbench_compiler.te.scope import scope_of
+from farbench_compiler.te.tensor import Tensor
 
 if TYPE_CHECKING:
     from farbench_compiler.te.schedule import Schedule
@@ -30,6 +32,7 @@ class Stage(Loops, Attachable):
         self.scope: Scope = "global"
         self.tensorized: tuple[IterVar, TensorIntrin] | None = None
         self.alignments: dict[IterVar, Alignment] = {}
+        self.lookaheads: list[Lookahead] = []
 
     @property
     def name(self) -> str:
@@ -66,7 +69,7 @@ class Stage(Loops, Attachable):
                 f"compute_inline: stage {self.name} reduces over "
                 f"{op.reduce_axis[0].name}; use compute_at"
             )
-        if self.is_scheduled or self.tensorized:
+        if self.is_scheduled or self.tensorized or self.lookaheads:
             raise ScheduleError(
                 f"compute_inline: stage {self.name} has scheduled loops, which inlining would drop"
             )
@@ -91,6 +94,17 @@ class Stage(Loops, Attachable):
         op = self.compute_op("storage_align")
         self._placeable("storage_align")
         self.alignments[axis] = alignment_of(self.name, op.axis, axis, factor, offset)
+
+    def prefetch(self, tensor: Tensor, axis: IterVar, offset: int = 1) -> None:
+        """Bring nearer, in each step of a loop, what the one `offset` later reads of a tensor.
+
+        The reads count that are in the loop, those of stages attached there too.
+        """
+        self._leaf("prefetch", axis)
+        step = offset.value if isinstance(offset, IntImm) else offset
+        if not isinstance(step, int) or step < 1:
+            raise self._error("prefetch", axis, f"cannot look {offset} steps ahead; give 1 or more")
+        self.lookaheads.append(Lookahead(tensor, axis, step))
 
     def _placeable(self, primitive: str) -> None:
         if isinstance(self.op, PlaceholderOp):
