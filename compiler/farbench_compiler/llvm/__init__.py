@@ -11,7 +11,7 @@ from farbench_compiler.ir.visit import walk
 from farbench_compiler.llvm.code import Module
 from farbench_compiler.llvm.exprs import Rules
 from farbench_compiler.llvm.functions import write_function
-from farbench_compiler.llvm.machine import assembly, compile_module
+from farbench_compiler.llvm.machine import Part, assembly, compile_parts
 from farbench_compiler.target import Target
 
 
@@ -46,11 +46,13 @@ def emit(functions: Sequence[LoopFunction], target: Target) -> Emitted:
         fast_math=target.fast_math,
         features=frozenset(target.features),
     )
-    module = Module(features=rules.features)
+    modules: dict[bool, Module] = {}
     for fn in functions:
+        search = _needs_vectors(fn)
+        module = modules.setdefault(search, Module(features=rules.features))
         write_function(module, fn, symbol_of(fn.name), rules)
-    search = any(_needs_vectors(fn) for fn in functions)
-    compiled = compile_module(module.text(target.triple), target, find_vectors=search)
+    parts = [Part(module.text(target.triple), search) for search, module in modules.items()]
+    compiled = compile_parts(parts, target)
     return Emitted(compiled.object, compiled.llvm_ir, target)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
@@ -40,10 +41,18 @@ class Compiled:
     llvm_ir: str
 
 
-def compile_module(text: str, target: Machine, *, find_vectors: bool = True) -> Compiled:
-    """Optimise a module and emit a relocatable object; LoweringError where LLVM refuses it.
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The text of a module; with `find_vectors` LLVM looks for vectors and loops to unroll."""
 
-    With `find_vectors` LLVM looks for vectors and loops to unroll by itself.
+    text: str
+    find_vectors: bool = True
+
+
+def compile_parts(parts: Sequence[Part], target: Machine) -> Compiled:
+    """Optimise each part by itself and emit one relocatable object; there is one part at least.
+
+    LoweringError where LLVM refuses one, or where two define the same symbol.
     """
     machine = machine_of(target)
     # A context of its own: what a module leaves behind in a shared one is never freed.
@@ -51,14 +60,17 @@ def compile_module(text: str, target: Machine, *, find_vectors: bool = True) -> 
     # Known before parsing: the size of a pointer and the alignment of a plain load follow from it.
     layout = f'target datalayout = "{machine.target_data}"\n'
     try:
-        module = llvm.parse_assembly(layout + text, context=context)
-        module.verify()
+        whole, *others = [llvm.parse_assembly(layout + p.text, context=context) for p in parts]
+        for module, part in zip((whole, *others), parts, strict=True):
+            module.verify()
+            _optimise(module, machine, find_vectors=part.find_vectors)
+        for other in others:
+            whole.link_in(other)
     except RuntimeError as cause:
         first = str(cause).strip().splitlines()[0]
         raise LoweringError(f"LLVM does not accept the module: {first}") from cause
-    with module:
-        _optimise(module, machine, find_vectors=find_vectors)
-        return Compiled(machine.emit_object(module), str(module))
+    with whole:
+        return Compiled(machine.emit_object(whole), str(whole))
 
 
 def assembly(llvm_ir: str, target: Machine) -> str:

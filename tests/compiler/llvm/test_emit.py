@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 
 import pytest
 
 from farbench_compiler import passes, te
 from farbench_compiler.errors import LoweringError
 from farbench_compiler.ir.expr import IntImm, Var
-from farbench_compiler.ir.stmt import LoopFunction
+from farbench_compiler.ir.stmt import LoopFunction, Seq
 from farbench_compiler.llvm import Emitted, emit
-from farbench_compiler.llvm.machine import compile_module
+from farbench_compiler.llvm.machine import Part, compile_parts
 from farbench_compiler.lower import lower
 from farbench_compiler.target import Target
 from tests.compiler.passes.programs import array, function, loop, read, write
@@ -114,4 +115,42 @@ def test_register_tiles_stay_in_registers(target: str) -> None:
 
 def test_what_llvm_refuses_is_an_error_of_ours() -> None:
     with pytest.raises(LoweringError, match="LLVM does not accept the module"):
-        compile_module("define void @f() { ret i32 0 }", Target.parse("native"))
+        compile_parts([Part("define void @f() { ret i32 0 }")], Target.parse("native"))
+    twice = [Part("define i32 @f() { ret i32 0 }", find) for find in (True, False)]
+    with pytest.raises(LoweringError, match="LLVM does not accept the module: .*f"):
+        compile_parts(twice, Target.parse("native"))
+
+
+def plain(name: str) -> LoopFunction:
+    """An addition that no schedule vectorised."""
+    a, c = array("A", 1024), array("C", 1024)
+    body = loop(AT, 1024, write(c, AT, value=read(a, AT) + 1.0))
+    return replace(function(body, a, c), name=name)
+
+
+def scheduled(name: str) -> LoopFunction:
+    """A loop in vectors of the schedule's own, and one that it left plain."""
+    a, c, d = array("A", 1024), array("C", 1024), array("D", 1024)
+    lane = Var("v")
+    vectors = loop(
+        AT,
+        128,
+        loop(lane, 8, write(c, AT * 8 + lane, value=read(a, AT * 8 + lane) + 2.0), "vectorized"),
+    )
+    left = loop(K, 1024, write(d, K, value=read(a, K) * 3.0))
+    return replace(function(Seq((vectors, left)), a, c, d), name=name)
+
+
+def code_of(functions: list[LoopFunction]) -> str:
+    """Give the assembly of the first function's body."""
+    target = Target.parse("x86-64-v3")
+    text = emit([passes.run(fn, target) for fn in functions], target).assembly
+    return re.search(rf"\nfbk_{functions[0].name}\.body:.*?\n\s+ret", text, re.S)[0]  # type: ignore[index]
+
+
+def test_llvm_looks_for_vectors_only_in_functions_whose_schedule_names_none() -> None:
+    assert re.search(r"vaddps.*ymm", code_of([plain("first"), scheduled("second")]))
+    # No vectors of LLVM's own beside another function, nor alone.
+    assert re.search(r"vmulss", code_of([scheduled("first"), plain("second")]))
+    for first, second in ((plain, scheduled), (scheduled, plain)):
+        assert code_of([first("first"), second("second")]) == code_of([first("first")])

@@ -9,7 +9,7 @@ import pytest
 
 from farbench_compiler.errors import LinkError
 from farbench_compiler.llvm.jit import link_in_memory
-from farbench_compiler.llvm.machine import compile_module
+from farbench_compiler.llvm.machine import Part, compile_parts
 from farbench_compiler.target import Target
 from farbench_compiler.toolchain import data_object
 
@@ -19,7 +19,7 @@ NATIVE = Target.parse("native")
 
 
 def compiled(text: str) -> bytes:
-    return compile_module(f'target triple = "{NATIVE.triple}"\n{text}', NATIVE).object
+    return compile_parts([Part(f'target triple = "{NATIVE.triple}"\n{text}')], NATIVE).object
 
 
 def answer(name: str, value: int) -> bytes:
