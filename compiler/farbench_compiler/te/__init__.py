@@ -17,6 +17,7 @@ from farbench_compiler.te.compute import (
     var,
 )
 from farbench_compiler.te.extern import ExternOp, extern
+from farbench_compiler.te.injective import inline_injective
 from farbench_compiler.te.intrinsics import (
     abs,
     acos,
@@ -82,7 +83,7 @@ from farbench_compiler.te.reduction import (
     sum,
 )
 from farbench_compiler.te.scan import ScanOp, scan
-from farbench_compiler.te.schedule import Schedule, create_schedule, inline_injective
+from farbench_compiler.te.schedule import Schedule, create_schedule
 from farbench_compiler.te.stage import Stage
 from farbench_compiler.te.tags import tag_scope
 from farbench_compiler.te.tensor import Tensor, TensorSlice

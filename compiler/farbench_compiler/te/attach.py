@@ -93,6 +93,8 @@ class Attachable:
                     of = scan
                 case InScan(scan):
                     return At(scan, scan.leaf_iter_vars[-1])
+                case At(stage, axis):
+                    return At(stage, stage.heir(axis))
                 case found:
                     return found
 

@@ -23,15 +23,14 @@ class Group(Attachable):
 
     def __init__(self, schedule: Schedule, members: Sequence[Attachable]) -> None:
         super().__init__(schedule)
-        self.members = tuple(members)
         self.group = members[0].group
         for member in members:
             member.group = self
 
     @property
     def name(self) -> str:
-        """The names of the members."""
-        return f"group({', '.join(member.name for member in self.members)})"
+        """The names of all stages within."""
+        return f"group({', '.join(stage.name for stage in self.stages)})"
 
     @property
     def stages(self) -> tuple[Stage, ...]:
@@ -39,7 +38,7 @@ class Group(Attachable):
         return tuple(s for s in self.schedule.stages if self in groups_of(s))
 
     def __repr__(self) -> str:
-        return f"Group({', '.join(member.name for member in self.members)}; {self.attach})"
+        return f"Group({', '.join(stage.name for stage in self.stages)}; {self.attach})"
 
     def _placeable(self, primitive: str) -> None:
         super()._placeable(primitive)

@@ -187,6 +187,16 @@ class Loops:
             case Split(parent=axis) | Fuse(outer=axis) | Singleton(axis):
                 return axis.kind == "reduce"
 
+    def heir(self, axis: IterVar) -> IterVar:
+        """Give the loop whose body is that of an axis: the inner of its split, the fused one."""
+        for relation in self.relations:
+            match relation:
+                case Split(parent, _, inner) if parent is axis:
+                    axis = inner
+                case Fuse(_, inner, fused) if inner is axis:
+                    axis = fused
+        return axis
+
     def fate(self, axis: IterVar) -> str:
         """Say in words why an axis is none of the loops."""
         for relation in self.relations:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 
 from farbench_compiler.errors import ScheduleError
-from farbench_compiler.te import cache, rfactor
+from farbench_compiler.te import cache, injective, normal, rfactor
 from farbench_compiler.te.attach import Beside, Inline, InScan, Root
 from farbench_compiler.te.axis import IterVar
 from farbench_compiler.te.group import Group, between, group_of
@@ -101,12 +102,12 @@ class Schedule:
                 f"cache_write: stage {stage.name} is inlined or has several outputs"
             )
         chosen = scope_of("cache_write", stage.name, scope)
-        cached, copy = cache.write(op, chosen)
+        cached, copying = cache.write(op, chosen)
         new = Stage(self, cached, False)
         new.scope = chosen
         self._add(new, self.stages.index(stage), stage.group)
-        stage.op = copy
-        stage.leaf_iter_vars = list(copy.axis)
+        stage.op = copying
+        stage.leaf_iter_vars = list(copying.axis)
         return cached.output(0)
 
     def cache_read(self, tensor: Tensor, scope: str, readers: Sequence[Source] | Source) -> Tensor:
@@ -116,8 +117,8 @@ class Schedule:
             if tensor not in stage.op.input_tensors:
                 raise ScheduleError(f"cache_read: stage {stage.name} does not read {tensor.name}")
         chosen = scope_of("cache_read", tensor.name, scope)
-        copy = cache.read(tensor, chosen)
-        new = Stage(self, copy, False)
+        copied = cache.read(tensor, chosen)
+        new = Stage(self, copied, False)
         new.scope = chosen
         # A copy of a state belongs in the loop whose steps change the state.
         scans = [s.op for s in self.stages if isinstance(s.op, ScanOp) and tensor in s.op.state]
@@ -125,8 +126,8 @@ class Schedule:
         self._add(new, self.stages.index(self[tensor]) + 1, group)
         for stage in stages:
             op = stage.compute_op("cache_read")
-            stage.op = cache.redirect(op, tensor, copy.output(0))
-        return copy.output(0)
+            stage.op = cache.redirect(op, tensor, copied.output(0))
+        return copied.output(0)
 
     def rfactor(
         self, tensor: Tensor, axis: IterVar, factor_axis: int = 0
@@ -149,6 +150,25 @@ class Schedule:
         outputs = made.partial.outputs
         return outputs[0] if len(outputs) == 1 else outputs
 
+    def copy(self) -> Schedule:
+        """Make a schedule with the same stages, which change apart from these from then on."""
+        made = copy.copy(self)
+        twins = normal.twins(self)
+        made.stages = list(twins.values())
+        made._by_tensor = {tensor: twins[stage] for tensor, stage in self._by_tensor.items()}
+        normal.settle(made, twins)
+        return made
+
+    def normalize(self) -> Schedule:
+        """Make a copy in which every stage is attached to a loop that its parent still has.
+
+        Lowering does the same by itself; loops start from 0 without it, and inlined stages are
+        substituted there.
+        """
+        made = self.copy()
+        normal.repair_places(made)
+        return made
+
     def __repr__(self) -> str:
         return f"Schedule({', '.join(repr(s) for s in self.stages)})"
 
@@ -161,20 +181,10 @@ def create_schedule(ops: Source | Sequence[Source]) -> Schedule:
     return Schedule(outputs)
 
 
-def inline_injective(schedule: Schedule) -> None:
-    """Inline every stage that computes each element from few others by itself.
-
-    That is every computed stage which is no output, reduces nothing and was not scheduled yet.
-    """
-    for stage in schedule.stages:
-        op = stage.op
-        untouched = not stage.is_scheduled and isinstance(stage.attach, Root)
-        plain = isinstance(op, ComputeOp) and op.body and not op.reduce_axis
-        if plain and untouched and not stage.is_output:
-            stage.compute_inline()
-
-
-AutoInlineInjective = inline_injective  # as TVM's te names it
+# As TVM's te names them.
+AutoInlineInjective = injective.inline_injective
+AutoInlineBroadcast = injective.inline_broadcast
+AutoInlineElemWise = injective.inline_elementwise
 
 
 def _several(sources: Source | Sequence[Source]) -> Sequence[Source]:

@@ -58,7 +58,7 @@ def test_groups_within_groups() -> None:
     inner = sch.create_group(b, a)
     outer = sch.create_group(c, a)
     assert inner.group is outer
-    assert repr(outer) == "Group(group(B), C; Root())"
+    assert repr(outer) == "Group(B, C; Root())"
     outer.compute_at(sch[d], d.op.axis[0])
     inner.compute_at(sch[c], c.op.axis[1])
     assert "allocate B: float32[1, 1]" in to_text(lower(sch, [a, d]))

@@ -81,7 +81,7 @@ def _symbolic_unroll(case: Case) -> None:
 
 def _stale_attachment(case: Case) -> None:
     case.sch[case.b].compute_at(case.sch[case.c], case.i)
-    case.sch[case.c].split(case.i, factor=2)
+    case.sch[case.c].fuse(case.i, case.j)
     case.lower()
 
 
@@ -174,7 +174,7 @@ ILLEGAL: dict[str, tuple[Callable[[Case], object], str]] = {
     ),
     "stale attachment": (
         _stale_attachment,
-        "compute_at: stage B is attached to axis i of stage C, which was split into i.outer",
+        "compute_at: stage B is attached to axis i of stage C, which was fused into i.j.fused",
     ),
     "vectorized attachment": (_vectorized_attachment, "which is vectorized; attach to a loop"),
     "symbolic local": (_local_of_symbolic_size, "stage C.local cannot be local: its size is not"),
