@@ -103,7 +103,10 @@ class Loops:
             self.leaf_iter_vars[place] = axis
 
     def vectorize(self, axis: IterVar) -> None:
-        """Run a loop as vector operations; what is left over of whole vectors runs one by one."""
+        """Run a loop as vector operations; what is left over of whole vectors runs one by one.
+
+        The steps of a reduce loop are combined in another order then, where the machine has one.
+        """
         self._mark("vectorize", axis, "vectorized")
 
     def unroll(self, axis: IterVar) -> None:
@@ -138,7 +141,8 @@ class Loops:
 
     def _mark(self, primitive: str, axis: IterVar, kind: LoopKind) -> None:
         self._leaf(primitive, axis)
-        if axis.kind != "data" and kind != "unrolled":
+        free = axis.kind == "data" or kind == "unrolled"
+        if not free and (axis.kind, kind) != ("reduce", "vectorized"):
             raise self._error(
                 primitive, axis, f"is a {axis.kind} axis, whose steps depend on each other; "
                 f"{primitive} a data axis, or reorder so that one is there",

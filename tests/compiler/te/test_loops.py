@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import farbench as fb
 from farbench_compiler import te
+from farbench_compiler.build import build
 from farbench_compiler.ir import interp
 from farbench_compiler.ir.printer import to_text
 from farbench_compiler.ir.verify import verify
@@ -101,3 +102,57 @@ def test_thread_axes_say_what_they_are() -> None:
     assert (thread.name, thread.thread_tag) == ("threadIdx.x", "threadIdx.x")
     assert te.thread_axis("blockIdx.y", name="by").thread_tag == "blockIdx.y"
     assert thread.domain.extent == 4
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    st.integers(1, 70), st.sampled_from(["sum", "max", "where", "argmax"]), st.booleans(),
+    st.sampled_from(["whole", "split", "outside of data"]),
+)  # fmt: skip
+def test_reduce_loops_are_vectorised(m: int, what: str, symbolic: bool, how: str) -> None:
+    size = te.var("m") if symbolic else m
+    a = te.placeholder((3, size), "int32", name="A")
+    k = te.reduce_axis((0, size), name="k")
+    biggest = te.comm_reducer(
+        lambda x, y: (te.if_then_else(x[1] >= y[1], x[0], y[0]), te.max(x[1], y[1])),
+        lambda t, u: (te.const(-1, t), te.min_value(u)),
+    )
+    values: dict[str, Callable[[te.IterVar], te.Expr | tuple[te.Expr, ...]]] = {
+        "sum": lambda i: te.sum(a[i, k], axis=k),
+        "max": lambda i: te.max(a[i, k], axis=k),
+        "where": lambda i: te.sum(a[i, k], axis=k, where=a[i, k] > 0),
+        "argmax": lambda i: biggest((k.astype("int32"), a[i, k]), axis=k),
+    }
+    made = te.compute_all((3,), values[what], name="B")
+    sch = te.create_schedule(made[0].op)
+    stage = sch[made[0]]
+    loop = stage.split(k, factor=8)[1] if how == "split" else k
+    if how == "outside of data":
+        stage.reorder(k, made[0].op.axis[0])
+    stage.vectorize(loop)
+    x = np.random.default_rng(0).integers(-99, 99, (3, m)).astype(np.int32)
+    got = [np.zeros(3, np.int32) for _ in made]
+    outs = [fb.nd.array(out) for out in got]
+    interp.run(lower(sch, [a, *made]), [x, *got])
+    fb.build(sch, [a, *made])(fb.nd.array(x), *outs)
+    wanted = {
+        "sum": x.sum(1), "max": x.max(1), "where": np.where(x > 0, x, 0).sum(1),
+        "argmax": x.argmax(1),
+    }  # fmt: skip
+    np.testing.assert_array_equal(got[0], wanted[what])
+    np.testing.assert_array_equal(outs[0].numpy(), wanted[what])
+
+
+def test_a_vectorised_sum_says_that_its_order_changed() -> None:
+    a = te.placeholder((4, 1000), name="A")
+    k = te.reduce_axis((0, 1000), name="k")
+    b = te.compute((4,), lambda i: te.sum(a[i, k], axis=k), name="B")
+    sch = te.create_schedule(b.op)
+    plain = build(sch, [a, b])
+    sch[b].vectorize(k)
+    vectors = build(sch, [a, b])
+    assert [m.manifest.entries[0].reassociated for m in (plain, vectors)] == [False, True]
+    x = np.random.default_rng(0).random((4, 1000), dtype=np.float32)
+    out = fb.nd.array(np.zeros(4, np.float32))
+    fb.build(sch, [a, b])(fb.nd.array(x), out)
+    np.testing.assert_allclose(out.numpy(), x.sum(1), rtol=1e-5)
