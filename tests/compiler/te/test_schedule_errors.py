@@ -119,10 +119,6 @@ ILLEGAL: dict[str, tuple[Callable[[Case], object], str]] = {
         lambda c: c.sch[c.c].parallel(c.k),
         "parallel: axis k of stage C is a reduce axis",
     ),
-    "vectorized reduction": (
-        lambda c: c.sch[c.c].vectorize(c.k),
-        "vectorize: axis k of stage C is a reduce axis",
-    ),
     "two kinds": (
         _two_kinds,
         "unroll: axis i of stage C is parallel already",
