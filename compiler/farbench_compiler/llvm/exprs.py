@@ -31,7 +31,7 @@ from farbench_compiler.ir.expr import (
     Var,
 )
 from farbench_compiler.ir.interval import ANY, Interval, bounds
-from farbench_compiler.ir.visit import walk
+from farbench_compiler.ir.visit import free_vars, walk
 from farbench_compiler.llvm import dots as native_dots
 from farbench_compiler.llvm import intrinsics
 from farbench_compiler.llvm.arithmetic import Arithmetic
@@ -82,6 +82,14 @@ class Exprs:
         """Give a variable its value, held in dtype `of` (its own by default), and its range."""
         self._vars[var.uid] = (value, of or var.dtype)
         self._ranges[var] = known
+
+    def rebind(self, var: Var, value: str, known: Interval) -> None:
+        """Bind a variable that may have had another value: copies of a body bind one again."""
+        if var.uid in self._vars:
+            for written in self._written:
+                for key in [k for k, (e, _) in written.items() if var in free_vars(e)]:
+                    del written[key]
+        self.bind(var, value, known=known)
 
     def held(self, var: Var) -> tuple[str, DType, Interval]:
         """Give what `bind` was told: the value, the dtype it is held in and its range."""

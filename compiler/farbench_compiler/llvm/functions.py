@@ -253,7 +253,7 @@ class _Function:
 
     def _let(self, s: Let) -> None:
         low, high = self._exprs.bounds(s.value)
-        self._exprs.bind(s.var, self._exprs.value(s.value), known=Interval(low, high))
+        self._exprs.rebind(s.var, self._exprs.value(s.value), Interval(low, high))
         self._numbers[s.var.uid] = s.var
         self._stmt(s.body)
         del self._numbers[s.var.uid]

@@ -48,7 +48,7 @@ def rows_read(nest: Nest, op: ComputeOp) -> tuple[Span | None, ...]:
 
 def check_row(stage: Stage, region: Sequence[Part]) -> None:
     """Raise ScheduleError where an update would have to compute more than the row of its step."""
-    if isinstance(stage.home, InScan) and constant(region[0].extent) != 1:
+    if isinstance(stage.home, InScan) and constant(region[0].extent) not in (0, 1):
         raise ScheduleError(
             f"scan {stage.home.scan.name}: update {stage.name} is read at other rows than that of "
             "its step; read the state there"

@@ -99,6 +99,10 @@ class Loops:
         for i, place in enumerate(places):
             if place in places[:i]:
                 raise self._error("reorder", axes[i], "is given twice")
+            if axes[i].kind == "scan" and place < max(places[:i], default=-1):
+                raise self._error(
+                    "reorder", axes[i], "is part of a scan's time, which runs in order"
+                )
         for place, axis in zip(sorted(places), axes, strict=True):
             self.leaf_iter_vars[place] = axis
 

@@ -129,7 +129,28 @@ def strided(n: int, m: int, symbolic: bool) -> Program:
     return Program((x, w), z, ((n, m), (3, 3)), reference)
 
 
+def recurrence(n: int, m: int, symbolic: bool) -> Program:
+    """Rows that follow from those before them, through a turned stage, and a stage behind."""
+    a, b = _sizes(symbolic, n=n, m=m)
+    x = te.placeholder((a, b), "int32", name="X")
+    state = te.placeholder((a, b), "int32", name="S")
+    first = te.compute((1, b), lambda _, j: x[0, j] + 1, name="first")
+    turned = te.compute((a, b), lambda t, j: state[t - 1, b - 1 - j] - x[t, j], name="T")
+    row = te.compute((a, b), lambda t, j: turned[t, j] * 2 + turned[t, b - 1 - j], name="R")
+    scan = te.scan(first, row, state, name="scan")
+    z = te.compute((a, b), lambda i, j: scan[i, j] - x[i, j], name="Z")
+
+    def reference(v: Array) -> Array:
+        out = [v[0] + 1] if n else []
+        for now in v[1:]:
+            t = out[-1][::-1] - now
+            out.append(t * 2 + t[::-1])
+        return np.reshape(np.asarray(out, np.int32), v.shape) - v
+
+    return Program((x,), z, ((n, m),), reference)
+
+
 Make = Callable[[int, int, bool], Program]
 PROGRAMS: Sequence[Make] = (
-    chain, stencil, matmul, packed, rows, strided,
+    chain, stencil, matmul, packed, rows, strided, recurrence,
 )  # fmt: skip

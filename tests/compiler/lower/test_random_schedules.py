@@ -12,7 +12,7 @@ from farbench_compiler import te
 from farbench_compiler.ir.interp import run
 from farbench_compiler.ir.verify import verify
 from farbench_compiler.lower import lower
-from farbench_compiler.te.attach import Inline
+from farbench_compiler.te.attach import Inline, Root
 from tests.compiler.lower.programs import (
     PROGRAMS,
     Make,
@@ -20,6 +20,7 @@ from tests.compiler.lower.programs import (
     chain,
     matmul,
     packed,
+    recurrence,
     stencil,
 )
 
@@ -39,17 +40,19 @@ def _shape_loops(draw: st.DrawFn, stage: te.Stage) -> None:
             constant.add(stage.split(loops[at], nparts=draw(FACTORS))[0])
         elif action == "fuse" and at + 1 < len(loops) and loops[at].kind == loops[at + 1].kind:
             stage.fuse(loops[at], loops[at + 1])
-        elif action == "reorder":
+        elif action == "reorder" and not isinstance(stage.op, te.ScanOp):
             stage.reorder(*draw(st.permutations(loops)))
     for axis in stage.leaf_iter_vars:
-        kinds = ["serial"]
+        kinds = ["serial"] if axis.kind == "scan" else ["serial", "vectorize"]
         if axis.kind == "data":
             kinds.append("parallel")
         if axis in constant:
-            kinds += ["unroll", "vectorize"] if axis.kind == "data" else ["unroll"]
+            kinds.append("unroll")
         kind = draw(st.sampled_from(kinds))
         if kind != "serial":
             getattr(stage, kind)(axis)
+        elif draw(st.integers(0, 5)) == 0:
+            stage.pragma(axis, "auto_unroll_max_step", draw(st.integers(0, 40)))
 
 
 def _readers(sch: te.Schedule, stage: te.Stage) -> list[te.Stage]:
@@ -62,10 +65,15 @@ def _readers(sch: te.Schedule, stage: te.Stage) -> list[te.Stage]:
 
 
 def _place(draw: st.DrawFn, sch: te.Schedule, stage: te.Stage) -> None:
-    """Inline a producer or attach it to a loop of its reader, at random."""
+    """Inline a producer or attach it to a loop of its reader, at random; pad its rows."""
+    if not isinstance(stage.home, Root):  # in a scan, which places it
+        return
+    if len(stage.op.axis) > 1 and draw(st.integers(0, 3)) == 0:
+        axis = draw(st.sampled_from(stage.op.axis[:-1]))
+        stage.storage_align(axis, draw(st.sampled_from((4, 16))), 0)
     readers = _readers(sch, stage)
     choices = ["root"]
-    if not stage.op.reduce_axis and not stage.relations and not stage.kinds:
+    if not stage.op.ordered_axis and not stage.is_scheduled:
         choices.append("inline")
     loops = [iv for iv in readers[0].leaf_iter_vars if readers[0].kinds.get(iv) != "vectorized"]
     if len(readers) == 1 and loops:
@@ -112,7 +120,7 @@ def test_a_random_schedule_gives_what_numpy_gives(case: tuple[Program, te.Schedu
 
 
 @settings(max_examples=40, deadline=None)
-@given(cases(makes=(chain, stencil, matmul, packed), sizes=st.sampled_from((0, 3))))
+@given(cases(makes=(chain, stencil, matmul, packed, recurrence), sizes=st.sampled_from((0, 3))))
 def test_arrays_without_elements(case: tuple[Program, te.Schedule, int]) -> None:
     _check(*case)
 

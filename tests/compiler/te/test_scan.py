@@ -229,6 +229,12 @@ def _later_row(c: dict[str, te.Tensor]) -> None:
     lower(te.create_schedule(out.op), [c["x"], out])
 
 
+def _time_backwards(c: dict[str, te.Tensor]) -> None:
+    stage = te.create_schedule(c["out"].op)[c["out"]]
+    outer, inner = stage.split(time_of(c["out"]), factor=2)
+    stage.reorder(inner, outer)
+
+
 def _given_init(c: dict[str, te.Tensor]) -> None:
     lower(te.create_schedule(c["out"].op), [c["x"], c["init"], c["out"]])
 
@@ -245,6 +251,10 @@ ILLEGAL: dict[str, tuple[Callable[[dict[str, te.Tensor]], object], str]] = {
     "vectorize": (
         lambda c: te.create_schedule(c["out"].op)[c["out"]].vectorize(time_of(c["out"])),
         "vectorize: axis scan.idx of stage scan is a scan axis, whose steps depend on each other",
+    ),
+    "reorder": (
+        _time_backwards,
+        "reorder: axis scan.idx.outer of stage scan is part of a scan's time, which runs in order",
     ),
     "update away": (
         lambda c: te.create_schedule(c["out"].op)[c["update"]].compute_inline(),
