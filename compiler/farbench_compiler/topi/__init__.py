@@ -1,5 +1,6 @@
 """Operators on whole tensors, without schedules: tensors in, tensors out, sizes symbolic."""
 
+from farbench_compiler.topi import nn
 from farbench_compiler.topi.broadcast import (
     add,
     bitwise_and,
@@ -46,6 +47,6 @@ __all__ = [
     "abs", "add", "bitwise_and", "bitwise_or", "bitwise_xor", "ceil", "divide", "equal", "erf",
     "exp", "expand_dims", "floor", "floor_divide", "greater", "greater_equal", "left_shift",
     "less", "less_equal", "log", "logical_and", "logical_or", "max", "maximum", "mean", "min",
-    "minimum", "mod", "multiply", "not_equal", "power", "prod", "relu", "right_shift", "round",
-    "rsqrt", "sigmoid", "sqrt", "subtract", "sum", "tanh", "transpose", "trunc",
+    "minimum", "mod", "multiply", "nn", "not_equal", "power", "prod", "relu", "right_shift",
+    "round", "rsqrt", "sigmoid", "sqrt", "subtract", "sum", "tanh", "transpose", "trunc",
 ]  # fmt: skip
