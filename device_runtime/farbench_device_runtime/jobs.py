@@ -151,7 +151,7 @@ class CallJob(Job):
     """A call of an entry."""
 
     def __init__(self, incoming: Incoming, message: CallEntry) -> None:
-        request = ["call", message.module, message.entry, message.args]
+        request = ["call", message.module, message.entry, message.args, message.threads]
         what = f"call of {message.entry}"
         super().__init__(incoming, request, what, limit_s=check_timeout(message.timeout_s))
 
@@ -293,6 +293,7 @@ class MeasureJob(Job):
             "cache": message.cache,
             "timer": message.timer,
             "timeout_s": check_timeout(message.timeout_s),
+            "threads": message.threads,
         }
         self.entries = [arm.entry for arm in message.arms]
         what = f"measurement of {', '.join(self.entries[:4])}"

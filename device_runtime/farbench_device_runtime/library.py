@@ -37,6 +37,7 @@ from farbench_rpc.manifest import (
     Machine,
     Manifest,
     ManifestError,
+    ScalarArg,
     TensorArg,
     check_loadable,
     decode,
@@ -80,17 +81,13 @@ class EntryPoint:
     address: int
     code: Code = field(repr=False, compare=False)
 
-    def takes_arrays(self, count: int) -> tuple[bool, ...]:
-        """Tell of each of `count` arguments whether an array belongs there.
-
-        A wrong count is left for the binding to refuse: it says what is expected.
-        """
-        kinds = [isinstance(arg, TensorArg) for arg in self.entry.args]
-        if len(kinds) != count:
+    def arguments(self, count: int) -> tuple[TensorArg | ScalarArg, ...]:
+        """Say what belongs to each of `count` arguments; InvalidArgument where it takes another."""
+        if len(self.entry.args) != count:
             raise InvalidArgument(
-                f"{signature(self.entry)} takes {len(kinds)} arguments, got {count}"
+                f"{signature(self.entry)} takes {len(self.entry.args)} arguments, got {count}"
             )
-        return tuple(kinds)
+        return self.entry.args
 
 
 class Runtime:
@@ -237,6 +234,10 @@ class Context:
     def bound(self) -> int:
         """Count the threads of the pool that are bound to a core."""
         return int(self._functions["fb_ctx_bound"](self.pointer))
+
+    def facts(self) -> dict[str, int]:
+        """Tell how parallel loops run here."""
+        return {"threads": self.threads, "threads_pinned": self.bound()}
 
     def failure(self, status: int, name: str) -> KernelError:
         """Make the error of a kernel that returned `status`."""

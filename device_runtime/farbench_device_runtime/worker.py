@@ -7,7 +7,7 @@ passes through the staging window. Requests and answers:
     load handle path           ok                      alloc handle dtype shape   ok
     free handles               ok                      fill handle seed kind low high   ok
     put handle offset n slot   ok                      get handle offset n slot   ok
-    call module entry args     ok elapsed_ns           measure {fields}   samples.. phase.. ok ..
+    call module entry args n   ok elapsed_ns           measure {fields}   samples.. phase.. ok ..
     any of them                error code message detail
 
 A request that kills this process is named by the server, which knows what it had not answered.
@@ -27,10 +27,11 @@ from farbench_device_runtime.fill import fill
 from farbench_device_runtime.library import Call, Context, Library
 from farbench_device_runtime.output import enter_directory
 from farbench_device_runtime.pipe import Pipe, PipeClosed
+from farbench_device_runtime.pools import Pools
 from farbench_device_runtime.settings import usable_cores
 from farbench_device_runtime.staging import Window
 from farbench_rpc.errors import InvalidArgument, LoadRefused, NotFound, RpcError
-from farbench_rpc.manifest import ArgumentError, ArrayFacts, Machine, bind
+from farbench_rpc.manifest import ArgumentError, ArrayFacts, Machine, TensorArg, bind, from_wire
 
 FAILED = 120
 """Exit status of a worker that could not even begin."""
@@ -58,11 +59,11 @@ class Start:
 @dataclass
 class _Module:
     library: Library
-    calls: dict[tuple[str, tuple[Any, ...]], Call] = field(default_factory=dict)
+    calls: dict[tuple[str, int, tuple[Any, ...]], Call] = field(default_factory=dict)
 
 
 class Worker:
-    """The state of one worker: its modules, arrays and context."""
+    """The state of one worker: its modules, arrays and pools."""
 
     def __init__(self, pipe: Pipe, start: Start, window: Window) -> None:
         self.pipe = pipe
@@ -70,7 +71,7 @@ class Worker:
         self.window = window
         self.arrays = Arrays(start.memory_bytes, start.first_handle, start.lost)
         self.modules: dict[int, _Module] = {}
-        self.context: Context | None = None
+        self.pools: Pools | None = None
         self.machine = Machine(*start.machine)
         self._answers: dict[str, Callable[..., list[Any]]] = {
             "call": self.call,
@@ -105,14 +106,14 @@ class Worker:
             return ["error", RpcError.code, text.splitlines()[0], {}]
 
     def load(self, handle: int, path: str) -> list[Any]:
-        """Load a library after checking that it fits; the first one makes the context."""
+        """Load a library after checking that it fits; the first one makes the pool."""
         library = Library.load(path, self.machine)
         size = len(library.encoded)
         if size > MAX_MANIFEST:
             raise LoadRefused(f"the manifest has {size} bytes, at most {MAX_MANIFEST}")
-        if self.context is None:
+        if self.pools is None:
             cores = self.start.cores or usable_cores()
-            self.context = library.context(len(cores), self.start.cores)
+            self.pools = Pools(library.runtime, len(cores), self.start.cores)
         self.modules[handle] = _Module(library)
         return ["ok", library.encoded]
 
@@ -142,34 +143,36 @@ class Worker:
     def fill(self, handle: int, seed: int, kind: str, low: float, high: float) -> list[Any]:
         """Fill an array from a seed, by the runtime of the first library loaded if there is one."""
         array = self.arrays.find(handle)
-        if self.context is not None:
-            self.context.fill(array.facts, seed, kind, low, high)
+        if self.pools is not None:
+            self.pools.usual.fill(array.facts, seed, kind, low, high)
         else:
             fill(array.view, array.facts.dtype, seed, kind, low, high)
         return ["ok"]
 
-    def call(self, module: int, entry: str, args: list[Any]) -> list[Any]:
+    def call(self, module: int, entry: str, args: list[Any], threads: int = 0) -> list[Any]:
         """Call an entry once; the answer holds how long it ran."""
-        return ["ok", self.prepared(module, entry, args).run()]
+        return ["ok", self.prepared(module, entry, args, threads).run()]
 
-    def prepared(self, module: int, entry: str, args: list[Any]) -> Call:
+    def prepared(self, module: int, entry: str, args: list[Any], threads: int = 0) -> Call:
         """Check a call against the manifest and lay out its arguments; kept for the next time."""
         holder = self._module(module)
         # True, 1 and 1.0 are equal to a dict, but not to a manifest.
-        key = (entry, tuple((type(arg), arg) for arg in args))
+        key = (entry, threads, tuple((type(arg), arg) for arg in args))
         known = holder.calls.get(key)
         if known is not None:
             return known
         found = holder.library.entry(entry)
         actual = [
-            self.arrays.find(arg).facts if formal_is_array else arg
-            for arg, formal_is_array in zip(args, found.takes_arrays(len(args)), strict=True)
+            self.arrays.find(arg).facts
+            if isinstance(formal, TensorArg)
+            else from_wire(arg, formal.dtype)
+            for arg, formal in zip(args, found.arguments(len(args)), strict=True)
         ]
         bound = bind(found.entry, actual)
         addresses = [one.address for one in actual if isinstance(one, ArrayFacts)]
-        if self.context is None:
-            raise InvalidArgument("no library is loaded in this worker")
-        made = Call(self.context, found, addresses, bound.scalars)
+        if threads:
+            self._forget_pools_but(threads)
+        made = Call(self._context(threads), found, addresses, bound.scalars)
         if len(holder.calls) >= 256:
             holder.calls.clear()
         holder.calls[key] = made
@@ -178,16 +181,25 @@ class Worker:
     def measure(self, fields: dict[str, Any]) -> list[Any]:
         """Time arms; samples go out as they are taken."""
         job = measure.Job.from_fields(fields)
-        calls = [self.prepared(*arm) for arm in fields["arms"]]
-        if self.context is None:
-            raise InvalidArgument("no library is loaded in this worker")
+        threads = fields["threads"]
+        calls = [self.prepared(m, entry, args, threads) for m, entry, args in fields["arms"]]
+        context = self._context(threads)
         place = measure.Place(self.start.cores, facts.flush_bytes(self.start.emulated))
-        known, flags = measure.run(job, calls, self.context, self.pipe.send, place)
-        known["threads"] = self.context.threads
-        known["threads_pinned"] = self.context.bound()
+        known, flags = measure.run(job, calls, context, self.pipe.send, place)
+        known.update(context.facts())
         if self.start.emulated:
             flags = (*flags, "emulated")
         return ["ok", known, list(flags)]
+
+    def _context(self, threads: int) -> Context:
+        if self.pools is None:
+            raise InvalidArgument("no library is loaded in this worker")
+        return self.pools.of(threads)
+
+    def _forget_pools_but(self, threads: int) -> None:
+        """Drop calls on other pools than the usual one, which would keep those pools."""
+        for module in self.modules.values():
+            module.calls = {k: call for k, call in module.calls.items() if k[1] in (0, threads)}
 
     def _module(self, handle: int) -> _Module:
         found = self.modules.get(handle)

@@ -93,6 +93,7 @@ def time_on(session: Session, planned: BenchPlan, on_sample: OnSample = None) ->
         counts.min_repeat_ms,
         cache=counts.cache,
         exact=counts.exact,
+        threads=counts.threads,
         budget_s=counts.budget_s,
         on_sample=on_sample,
     )

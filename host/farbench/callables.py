@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable
 
 from farbench.arguments import CallArgument
-from farbench.counts import Counts, call_timeout
+from farbench.counts import Counts, call_timeout, thread_count
 from farbench.devices import Device, place
 from farbench.errors import UsageError
 from farbench.result import Sample, TimingResult
@@ -60,8 +60,10 @@ class LoadedModule(ABC):
         """Where it runs."""
 
     @abstractmethod
-    def call(self, entry: Entry, args: tuple[CallArgument, ...], timeout_s: float) -> None:
-        """Run an entry once; outputs are among the arguments."""
+    def call(
+        self, entry: Entry, args: tuple[CallArgument, ...], timeout_s: float, threads: int
+    ) -> None:
+        """Run an entry once; outputs are among the arguments. 0 threads: as many as usual."""
 
     @abstractmethod
     def measure(
@@ -69,9 +71,18 @@ class LoadedModule(ABC):
     ) -> TimingResult:
         """Time an entry; `on_sample` sees each sample as it comes."""
 
-    def __call__(self, *args: CallArgument, timeout_s: float = CALL_TIMEOUT_S) -> None:
-        """Run the first entry once; numpy arrays, NDArrays and numbers are taken."""
-        self.call(self.manifest.entries[0], args, call_timeout(timeout_s))
+    def __call__(
+        self,
+        *args: CallArgument,
+        timeout_s: float = CALL_TIMEOUT_S,
+        threads: int | None = None,
+    ) -> None:
+        """Run the first entry once; numpy arrays, NDArrays and numbers are taken.
+
+        `threads` run its parallel loops, as many as usual without.
+        """
+        entry = self.manifest.entries[0]
+        self.call(entry, args, call_timeout(timeout_s), thread_count(threads))
 
     def __getitem__(self, name: str) -> Function:
         return Function(self, self.entry(name))
@@ -96,6 +107,7 @@ class LoadedModule(ABC):
         cache: str = "hot",
         exact: bool = False,
         budget_s: float = 60.0,
+        threads: int | None = None,
         on_sample: OnSample = None,
         **tvm: object,
     ) -> Evaluator:
@@ -106,7 +118,7 @@ class LoadedModule(ABC):
         if tvm:
             raise _refused(next(iter(tvm)))
         device = place(device, ctx, dev)
-        counts = Counts(number, repeat, min_repeat_ms, cache, exact, budget_s)
+        counts = Counts(number, repeat, min_repeat_ms, cache, exact, budget_s, threads)
         entry = self.entry(name)
         if device is not None and device != self.device:
             raise UsageError(f"the module runs on {self.device!r}, not on {device!r}")
@@ -117,7 +129,7 @@ def _refused(option: str) -> UsageError:
     """Say what to use instead of an option of TVM's time_evaluator."""
     advice = _INSTEAD.get(option)
     if advice is None:
-        known = "number, repeat, min_repeat_ms, cache, exact, budget_s, on_sample"
+        known = "number, repeat, min_repeat_ms, cache, exact, budget_s, threads, on_sample"
         return UsageError(f"time_evaluator has no option {option!r}; it has {known}")
     return UsageError(f"time_evaluator has no {option}: {advice}")
 
@@ -129,9 +141,14 @@ class Function:
         self.module = module
         self.entry = entry
 
-    def __call__(self, *args: CallArgument, timeout_s: float = CALL_TIMEOUT_S) -> None:
-        """Run it once; outputs are among the arguments."""
-        self.module.call(self.entry, args, call_timeout(timeout_s))
+    def __call__(
+        self,
+        *args: CallArgument,
+        timeout_s: float = CALL_TIMEOUT_S,
+        threads: int | None = None,
+    ) -> None:
+        """Run it once; outputs are among the arguments. `threads` run its parallel loops."""
+        self.module.call(self.entry, args, call_timeout(timeout_s), thread_count(threads))
 
     def __repr__(self) -> str:
         return f"<Function {self.entry.name} of {self.module!r}>"

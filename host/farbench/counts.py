@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from farbench.errors import UsageError
+from farbench_rpc.limits import MAX_THREADS
 from farbench_rpc.messages import StopRule
 
 CACHES = ("hot", "cold")
@@ -22,7 +23,8 @@ class Counts:
 
     A sample is `number` calls or more, until it lasts `min_repeat_ms` and 1,000 ticks of the
     timer (unless `exact`); `repeat` samples are taken within `budget_s`. `cold` flushes the
-    caches before every call, so that there a sample is one call.
+    caches before every call, so that there a sample is one call. `threads` run parallel loops,
+    None for as many as usual.
     """
 
     number: int = 10
@@ -31,6 +33,7 @@ class Counts:
     cache: str = "hot"
     exact: bool = False
     budget_s: float = 60.0
+    threads: int | None = None
 
     def __post_init__(self) -> None:
         _whole("number", self.number, MAX_NUMBER)
@@ -43,6 +46,7 @@ class Counts:
             raise UsageError(
                 f"budget_s must be over 0 and at most {MAX_BUDGET_S:.0f} s, not {self.budget_s!r}"
             )
+        thread_count(self.threads)
         if self.cache not in CACHES:
             raise UsageError(f"cache must be one of {', '.join(CACHES)}, not {self.cache!r}")
         if self.cache == "cold" and self.exact and self.number != 1:
@@ -75,6 +79,14 @@ def call_timeout(timeout_s: object) -> float:
             f"timeout_s must be over 0 and at most {MAX_CALL_S:,.0f} s, not {timeout_s!r}"
         )
     return float(timeout_s)  # type: ignore[arg-type]
+
+
+def thread_count(threads: int | None) -> int:
+    """Check how many threads a call asks for; 0 for as many as usual. UsageError for no count."""
+    if threads is None:
+        return 0
+    _whole("threads", threads, MAX_THREADS)
+    return threads
 
 
 def _is_number(value: object) -> bool:

@@ -16,7 +16,7 @@ from farbench import arguments, nd, resident
 from farbench.arguments import CallArgument, Number, Numpy
 from farbench.assembly import assemble
 from farbench.callables import LoadedModule, OnSample
-from farbench.counts import Counts
+from farbench.counts import Counts, thread_count
 from farbench.devices import Device, cpu
 from farbench.errors import UsageError
 from farbench.nd import HostArray, NDArray
@@ -26,7 +26,7 @@ from farbench_rpc.manifest import signature as signature_of
 
 if TYPE_CHECKING:
     from farbench_compiler.artifact import Artifact
-    from farbench_device_runtime.library import Call, Context, Library
+    from farbench_device_runtime.library import Call, Library
 
 HERE = "this process"
 
@@ -100,10 +100,12 @@ class Module(LoadedModule):
         self._load()
         return self
 
-    def call(self, entry: Entry, args: tuple[CallArgument, ...], timeout_s: float) -> None:
+    def call(
+        self, entry: Entry, args: tuple[CallArgument, ...], timeout_s: float, threads: int
+    ) -> None:
         """Run an entry once, here; `timeout_s` is not kept, since nothing can stop it."""
         placed = _Placed(entry, args)
-        self._prepare(entry, placed).run()
+        self._prepare(entry, placed, threads).run()
         placed.bring_back()
 
     def measure(
@@ -113,7 +115,7 @@ class Module(LoadedModule):
         from farbench_device_runtime import measure
 
         placed = _Placed(entry, args)
-        prepared = self._prepare(entry, placed)
+        prepared = self._prepare(entry, placed, thread_count(counts.threads))
         samples: list[Sample] = []
 
         def take(message: Sequence[Any]) -> None:
@@ -125,29 +127,31 @@ class Module(LoadedModule):
 
         job = measure.Job(counts.stop_rule(), cache=counts.cache, timeout_s=counts.timeout_s)
         began = time.perf_counter()
-        _, context = self._load()
+        context = prepared.context
         facts, flags = measure.run(job, [prepared], context, take, measure.Place())
+        facts.update(context.facts())
         took_s = time.perf_counter() - began
         placed.bring_back()
         spent = Spent(sum(sample.total_ns for sample in samples) / 1e9, took_s)
         flags = (*flags, "in_process")
         return assemble(entry, HERE, placed.given, counts.cache, samples, facts, flags, spent)
 
-    def _prepare(self, entry: Entry, placed: _Placed) -> Call:
+    def _prepare(self, entry: Entry, placed: _Placed, threads: int) -> Call:
         from farbench_device_runtime.library import Call
 
-        library, context = self._load()
+        library = self._load()
+        # Asked each time: the pool may have been chosen anew.
+        context = resident.pool(library, threads)
         return Call(context, library.entry(entry.name), placed.addresses, placed.scalars)
 
-    def _load(self) -> tuple[Library, Context]:
+    def _load(self) -> Library:
         if self._library is None:
             origin = self._origin
             if isinstance(origin, _File):
                 self._library = resident.load(origin.data)
             else:
                 self._library = resident.load_built(origin)
-        # Asked each time: the pool may have been chosen anew.
-        return self._library, resident.pool(self._library)
+        return self._library
 
     def __repr__(self) -> str:
         target = self.manifest.target

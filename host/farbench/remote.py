@@ -14,14 +14,15 @@ from farbench import arguments, nd
 from farbench.arguments import CallArgument, Number, Numpy
 from farbench.assembly import assemble
 from farbench.callables import LoadedModule, OnSample
-from farbench.counts import Counts
+from farbench.counts import Counts, thread_count
 from farbench.devices import Device
+from farbench.errors import UsageError
 from farbench.nd import DeviceArray, HostArray, NDArray
 from farbench.result import Sample, Spent, TimingResult
 from farbench_rpc import messages as m
 from farbench_rpc.client import Reply
 from farbench_rpc.errors import RpcError
-from farbench_rpc.manifest import Entry, Manifest, bind
+from farbench_rpc.manifest import Entry, Manifest, bind, to_wire
 from farbench_rpc.transport.base import Buffer, size_of
 
 if TYPE_CHECKING:
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
 ANSWER_MARGIN_S = 10.0  # on top of a deadline that the device itself keeps
 CALLS_KEPT = 256
+THREADS_SINCE = 1  # the minor version of the wire that has them
 
 
 class Placed:
@@ -53,8 +55,7 @@ class Placed:
             if not isinstance(arg, HostArray):
                 arguments.must_live_on(arg, session)
         elif not isinstance(arg, np.ndarray):
-            # The wire knows integers of 64 bits and floats; the binding has checked the range.
-            return float(arg) if "float" in entry.args[index].dtype else int(arg)
+            return to_wire(arg, entry.args[index].dtype)  # the binding has checked the range
         # Plain memory of this process travels there, and back where the entry writes to it.
         copy = nd.array(arg, session.cpu())
         placed = arguments.must_live_on(copy, session)
@@ -88,15 +89,18 @@ class RemoteModule(LoadedModule):
         """The session's memory."""
         return self.session.cpu()
 
-    def call(self, entry: Entry, args: tuple[CallArgument, ...], timeout_s: float) -> None:
+    def call(
+        self, entry: Entry, args: tuple[CallArgument, ...], timeout_s: float, threads: int
+    ) -> None:
         """Run an entry once on the device; typed errors say how a kernel ended badly."""
-        key = self._key(entry, args, timeout_s)
+        key = self._key(entry, args, timeout_s, threads)
         known = self._known.get(key) if key is not None else None
         if known is not None:
             self.session.ask(known, timeout_s=timeout_s + ANSWER_MARGIN_S)
             return
+        self._can_choose(threads)
         placed = Placed(self.session, entry, args)
-        request = m.CallEntry(self.handle, entry.name, tuple(placed.values), timeout_s)
+        request = m.CallEntry(self.handle, entry.name, tuple(placed.values), timeout_s, threads)
         self.session.ask(request, timeout_s=timeout_s + ANSWER_MARGIN_S)
         placed.bring_back()
         if key is not None:
@@ -105,13 +109,13 @@ class RemoteModule(LoadedModule):
             self._known[key] = request
 
     def _key(
-        self, entry: Entry, args: tuple[CallArgument, ...], timeout_s: float
+        self, entry: Entry, args: tuple[CallArgument, ...], timeout_s: float, threads: int
     ) -> tuple[object, ...] | None:
         """Name a call whose check would come out the same again; None if it must be made anew.
 
         A handle is never given twice in a session, and its shape and dtype never change.
         """
-        words: list[object] = [entry.name, timeout_s]
+        words: list[object] = [entry.name, timeout_s, threads]
         for arg in args:
             kind = type(arg)
             if isinstance(arg, DeviceArray) and arg.session is self.session:
@@ -126,6 +130,8 @@ class RemoteModule(LoadedModule):
         self, entry: Entry, args: tuple[CallArgument, ...], counts: Counts, on_sample: OnSample
     ) -> TimingResult:
         """Time an entry on the device; samples come while it runs."""
+        threads = thread_count(counts.threads)
+        self._can_choose(threads)
         placed = Placed(self.session, entry, args)
         samples: list[Sample] = []
 
@@ -139,8 +145,9 @@ class RemoteModule(LoadedModule):
         began = time.perf_counter()
         arm = m.Arm(self.handle, entry.name, tuple(placed.values))
         request = m.Measure(
-            (arm,), counts.stop_rule(), cache=counts.cache, timeout_s=counts.timeout_s
-        )
+            (arm,), counts.stop_rule(), cache=counts.cache, timeout_s=counts.timeout_s,
+            threads=threads,
+        )  # fmt: skip
         reply = self.session.ask(request, (), counts.timeout_s + ANSWER_MARGIN_S, take)
         took_s = time.perf_counter() - began
         if not isinstance(reply.message, m.Measured):
@@ -157,6 +164,13 @@ class RemoteModule(LoadedModule):
         return assemble(
             entry, name, placed.given, counts.cache, samples, done.facts, done.flags, spent
         )
+
+    def _can_choose(self, threads: int) -> None:
+        if threads and self.session.minor < THREADS_SINCE:
+            raise UsageError(
+                f"farbench on {self.session.name} is too old to choose threads for a call; "
+                "update it, or leave threads out"
+            )
 
     def __repr__(self) -> str:
         return f"<RemoteModule {self.name} on {self.session.name}: {', '.join(self.entries)}>"

@@ -23,11 +23,13 @@ from weakref import WeakValueDictionary
 
 from farbench import linked
 from farbench.errors import HostError, UsageError
+from farbench.settings import default_threads
 from farbench_rpc.manifest import Machine, encode
 
 if TYPE_CHECKING:
     from farbench_compiler.artifact import Artifact
     from farbench_device_runtime.library import Context, Library, Runtime
+    from farbench_device_runtime.pools import Pools
 
 
 @dataclass(frozen=True)
@@ -40,9 +42,9 @@ class Threads:
 
 
 _lock = threading.Lock()
-_wanted = Threads(0, (), 0)  # a count of 0: one thread for each core
+_wanted = Threads(0, (), 0)  # a count of 0: the default
 _libraries: WeakValueDictionary[bytes, Library] = WeakValueDictionary()
-_shared: Context | None = None
+_pools: Pools | None = None
 
 
 def load(data: bytes) -> Library:
@@ -75,27 +77,33 @@ def _once(key: bytes, make: Callable[[Machine], Library]) -> Library:
         return library
 
 
-def pool(library: Library) -> Context:
-    """Give the pool that all libraries share, made by the first that asks."""
-    global _shared
+def pool(library: Library, threads: int = 0) -> Context:
+    """Give the pool that all libraries share, or one of so many threads; made when asked for."""
+    global _pools
     with _lock:
-        if _shared is None:
-            _shared = _pool(library.runtime)
-        return _shared
+        if _pools is None:
+            _pools = _made(library.runtime)
+        return _pools.of(threads)
 
 
-def _pool(runtime: Runtime) -> Context:
-    return runtime.context(_wanted.count or len(_usable()), _wanted.cores)
+def _made(runtime: Runtime) -> Pools:
+    from farbench_device_runtime.pools import Pools
+
+    return Pools(runtime, _wanted.count or _default(), _wanted.cores)
+
+
+def _default() -> int:
+    return default_threads() or len(_usable())
 
 
 def set_threads(count: int | None = None, cores: Sequence[int] | None = None) -> Threads:
     """Choose how many threads parallel loops in this process use, and the cores they stay on.
 
-    Without `count` one for each of the cores, which are all that the process may use without
-    `cores`; given cores bind the threads, the caller's too. Holds for all libraries from now on;
-    not to be called while a kernel runs. UsageError for what this machine has not.
+    Without `count` one for each of the cores; without `cores` either, as many as TVM_NUM_THREADS
+    or OMP_NUM_THREADS says, or one for each that the process may use. Given cores bind the threads,
+    the caller's too. Holds for all libraries from now on. UsageError for what this machine has not.
     """
-    global _shared, _wanted
+    global _pools, _wanted
     chosen = tuple(cores or ())
     beyond = sorted(set(chosen) - set(_usable()))
     if beyond:
@@ -104,19 +112,19 @@ def set_threads(count: int | None = None, cores: Sequence[int] | None = None) ->
         raise UsageError(f"a pool has at least 1 thread, not {count}")
     with _lock:
         _wanted = Threads(count or len(chosen), chosen, 0)
-        before, _shared = _shared, None
+        before, _pools = _pools, None
         if before is not None:
-            _shared = _pool(before.runtime)
-            before.close()
+            # The pools from before end with the calls that still run on them.
+            _pools = _made(before.runtime)
     return threads()
 
 
 def threads() -> Threads:
     """Tell how parallel loops in this process run; `bound` counts the threads bound to a core."""
     with _lock:
-        if _shared is None:
-            return Threads(_wanted.count or len(_usable()), _wanted.cores, 0)
-        return Threads(_shared.threads, _wanted.cores, _shared.bound())
+        if _pools is None:
+            return Threads(_wanted.count or _default(), _wanted.cores, 0)
+        return Threads(_pools.usual.threads, _wanted.cores, _pools.usual.bound())
 
 
 def _usable() -> tuple[int, ...]:

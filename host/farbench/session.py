@@ -72,6 +72,11 @@ class Session:
 
     # --- what every request goes through ---
 
+    @property
+    def minor(self) -> int:
+        """The minor version of the wire that both sides use."""
+        return self._line.client.minor
+
     def ask(
         self,
         message: m.Message,

@@ -12,6 +12,7 @@ from typing import Any
 from farbench.errors import SettingsError
 from farbench.extras import load
 from farbench_rpc.address import Address, parse_address
+from farbench_rpc.limits import MAX_THREADS
 
 TRACKER_PORT = 9190
 FILE_NAME = "config.toml"
@@ -55,6 +56,22 @@ def load_settings(
     given: dict[str, Any] = _from_file(path if path is not None else config_path())
     given |= {field: env[name] for field, name in _ENVIRONMENT.items() if env.get(name)}
     return replace(found, **given)
+
+
+def default_threads(environment: Mapping[str, str] | None = None) -> int | None:
+    """Read how many threads a pool has where nothing else is said, as TVM reads it; None: no word.
+
+    OMP_NUM_THREADS may be a list, of which the first counts. SettingsError for what is no count.
+    """
+    env = os.environ if environment is None else environment
+    for name in ("TVM_NUM_THREADS", "OMP_NUM_THREADS"):
+        text = env.get(name, "").partition(",")[0].strip()
+        if not text:
+            continue
+        if not text.isascii() or not text.isdigit() or not 0 < int(text) <= MAX_THREADS:
+            raise SettingsError(f"{name} must be a number from 1 to {MAX_THREADS}, not {text!r}")
+        return int(text)
+    return None
 
 
 def _login() -> str:

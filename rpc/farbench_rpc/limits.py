@@ -59,5 +59,8 @@ CONNECT_TIMEOUT_S: Final = 5.0
 ASK_TIMEOUT_S: Final = 30.0
 """Default limit of a request."""
 
+MAX_THREADS: Final = 1024
+"""The most threads that a call may ask for."""
+
 INT64_MIN: Final = -(2**63)
 INT64_MAX: Final = 2**63 - 1

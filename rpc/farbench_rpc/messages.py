@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-VERSION: tuple[int, int] = (1, 0)
+VERSION: tuple[int, int] = (1, 1)
 
 Value = str | int | float | bool
 Facts = dict[str, str | int | float | bool | tuple[str, ...]]
@@ -456,13 +456,17 @@ class Fill(Message):
 
 @dataclass(frozen=True)
 class CallEntry(Message):
-    """Call an entry once. An argument is an array handle or a number, as the manifest says."""
+    """Call an entry once. An argument is an array handle or a number, as the manifest says.
+
+    A uint64 travels as the int64 of the same bits. `threads` is for parallel loops, 0 as usual.
+    """
 
     KIND: ClassVar[str] = "call"
     module: int
     entry: str
     args: tuple[int | float, ...]
     timeout_s: float = 60.0
+    threads: int = field(default=0, metadata={"since": 1})
 
 
 @dataclass(frozen=True)
@@ -475,7 +479,7 @@ class Called(Message):
 
 @dataclass(frozen=True)
 class Arm(Message):
-    """What one arm of a measurement runs (a part of Measure)."""
+    """What one arm of a measurement runs, as in CallEntry (a part of Measure)."""
 
     KIND: ClassVar[str] = "arm"
     module: int
@@ -512,6 +516,7 @@ class Measure(Message):
     cache: str = "hot"  # hot, cold
     timer: str = "wall"
     timeout_s: float = 120.0
+    threads: int = field(default=0, metadata={"since": 1})
 
 
 @dataclass(frozen=True)

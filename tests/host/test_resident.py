@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 
@@ -67,3 +68,38 @@ def test_what_cannot_be_is_named() -> None:
         runtime.set_threads(cores=[4095])
     with pytest.raises(UsageError, match=r"no affinity mode 1 here; use set_threads"):
         runtime.config_threadpool(1, 2)
+
+
+def test_threads_of_a_call_are_its_own() -> None:
+    module = doubled()
+    before = runtime.threads()
+    x, got = np.arange(64, dtype=np.float32), np.zeros(64, np.float32)
+    for threads in (1, 3):
+        found = module.time_evaluator("main", number=1, repeat=2, threads=threads)(x, got)
+        assert found.facts["threads"] == threads
+        got[:] = 0
+        module(x, got, threads=threads)
+        np.testing.assert_array_equal(got, x * 2)
+    assert runtime.threads() == before
+    assert module.time_evaluator("main", number=1)(x, got).facts["threads"] == before.count
+
+
+@pytest.mark.parametrize(
+    ("variables", "count"),
+    [({"TVM_NUM_THREADS": "3"}, 3), ({"OMP_NUM_THREADS": "1,2"}, 1), ({}, len(CORES))],
+)
+def test_the_environment_gives_the_usual_size(variables: dict[str, str], count: int) -> None:
+    code = """
+from farbench import runtime
+from tests.host.test_resident import check, doubled
+first = runtime.threads().count
+check(doubled())
+print(first, runtime.threads().count, runtime.set_threads(2).count, runtime.set_threads().count)
+"""
+    names = ("TVM_NUM_THREADS", "OMP_NUM_THREADS")
+    rest = {k: v for k, v in os.environ.items() if k not in names}
+    done = subprocess.run(
+        [sys.executable, "-c", code], env={**rest, **variables},
+        capture_output=True, text=True, timeout=60, check=False,
+    )  # fmt: skip
+    assert done.stdout.split() == [str(count), str(count), "2", str(count)], done.stderr

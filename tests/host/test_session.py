@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import farbench as fb
-from farbench import errors, fill, nd
+from farbench import errors, fill, nd, te
 from farbench.session import Session
 from farbench.tracker import Tracker
 from farbench_rpc.manifest import ArgumentError
@@ -235,3 +235,48 @@ def test_the_order_of_bytes_does_not_matter_to_a_device(session: Session) -> Non
 def test_a_name_that_is_not_text_is_refused(session: Session) -> None:
     with pytest.raises(errors.UsageError, match="UTF-8"):
         session.load_module("\udcff.so")
+
+
+def test_threads_of_a_call_and_of_a_timing_are_chosen_and_read_back(session: Session) -> None:
+    module = session.load_module("hostile.so")
+    a, b, c = add_arrays(session)
+    usual = module.time_evaluator("add", number=1)(a, b, c).facts["threads"]
+    for threads in (1, 3, None):
+        found = module.time_evaluator("add", number=1, repeat=2, threads=threads)(a, b, c)
+        assert found.facts["threads"] == (threads or usual)
+        c.copyfrom(np.zeros(100, np.int32))
+        module["add"](a, b, c, threads=threads)
+        assert c.numpy()[5] == 12
+    with pytest.raises(errors.UsageError, match="threads must be a whole number from 1 to 1,024"):
+        module["add"](a, b, c, threads=0)
+
+
+def test_a_device_that_cannot_choose_threads_is_named(
+    session: Session, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    module = session.load_module("hostile.so")
+    monkeypatch.setattr(Session, "minor", 0)
+    module["nothing"]()
+    with pytest.raises(errors.UsageError, match="is too old to choose threads"):
+        module["nothing"](threads=2)
+    with pytest.raises(errors.UsageError, match="is too old to choose threads"):
+        module.time_evaluator("nothing", threads=2)()
+
+
+def test_unsigned_numbers_of_all_64_bits_cross(
+    each_arch: str, session: Session, tmp_path: Path
+) -> None:
+    number = te.var("number", "uint64")
+    a = te.placeholder((3,), "uint64", name="A")
+    c = te.compute((3,), lambda i: a[i] + number, name="C")
+    built = fb.build(te.create_schedule(c.op), [a, number, c], target=each_arch, name="plus")
+    built.export_library(tmp_path / "plus.so")
+    session.upload(tmp_path / "plus.so")
+    module = session.load_module("plus.so")
+    given, out = np.arange(3, dtype=np.uint64), np.zeros(3, np.uint64)
+    for value in (2**63 - 1, 2**63, 2**64 - 3, np.uint64(2**63 + 5)):
+        module(given, value, out)
+        assert out.tolist() == [int(value) + i for i in range(3)]
+    for value in (-1, 2**64):
+        with pytest.raises(ArgumentError, match="expected uint64"):
+            module(given, value, out)

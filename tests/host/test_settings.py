@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from farbench.errors import SettingsError
-from farbench.settings import Settings, load_settings
+from farbench.settings import Settings, default_threads, load_settings
 from farbench_rpc.errors import AddressError
 
 
@@ -54,3 +54,25 @@ def test_an_address_that_cannot_be_read_is_refused(tmp_path: Path) -> None:
 def test_an_empty_address_is_not_every_interface(text: str) -> None:
     with pytest.raises(SettingsError, match="address is empty"):
         _ = Settings(tracker=text).tracker_address
+
+
+@pytest.mark.parametrize(
+    ("environment", "count"),
+    [
+        ({}, None),
+        ({"TVM_NUM_THREADS": "", "OMP_NUM_THREADS": ""}, None),
+        ({"OMP_NUM_THREADS": "3"}, 3),
+        ({"OMP_NUM_THREADS": "4,2"}, 4),
+        ({"TVM_NUM_THREADS": "2", "OMP_NUM_THREADS": "3"}, 2),
+    ],
+)
+def test_the_size_of_a_pool_is_read_as_tvm_reads_it(
+    environment: dict[str, str], count: int | None
+) -> None:
+    assert default_threads(environment) == count
+
+
+@pytest.mark.parametrize("text", ["0", "-1", "many", "1025", "\u0663"])
+def test_what_is_no_size_of_a_pool_is_named(text: str) -> None:
+    with pytest.raises(SettingsError, match="TVM_NUM_THREADS must be a number from 1 to 1024"):
+        default_threads({"TVM_NUM_THREADS": text})

@@ -53,7 +53,7 @@ class Bench:
             channel.close()
         self.endpoint.close()
 
-    def connect(self, minor: int = 0) -> MemoryChannel:
+    def connect(self, minor: int = VERSION[1]) -> MemoryChannel:
         """Give a channel that has said Hello."""
         channel = self.stranger()
         say(channel, Hello("client", (VERSION[0], minor), "test"))
@@ -115,7 +115,7 @@ def test_welcome_tells_role_version_and_settings(bench: Bench) -> None:
     assert bench.endpoint.receive() is None
     assert heard(channel) == (Welcome("device", VERSION, {"ttl_s": 3.0}), 0)
     (peer,) = bench.endpoint.peers
-    assert (peer.role, peer.agent, peer.minor, peer.host) == ("client", "me", 0, "bench")
+    assert (peer.role, peer.agent, peer.minor, peer.host) == ("client", "me", VERSION[1], "bench")
 
 
 def test_another_major_version_hears_both(bench: Bench) -> None:
@@ -126,7 +126,7 @@ def test_another_major_version_hears_both(bench: Bench) -> None:
     error, _ = heard(channel)
     assert isinstance(error, ErrorReply)
     assert error.code == "version"
-    assert error.detail == {"ours": "1.0", "theirs": "9.1"}
+    assert error.detail == {"ours": ".".join(map(str, VERSION)), "theirs": "9.1"}
     assert bench.endpoint.peers == ()
 
 

@@ -33,6 +33,7 @@ COLUMNS = (
 @click.option("--cache", default="hot", show_default=True, type=click.Choice(CACHES))
 @click.option("--exact", is_flag=True, help="Keep --number even if the timer is too coarse.")
 @click.option("--budget", "budget_s", default=60.0, show_default=True, help="Longest run in s.")
+@click.option("--threads", type=int, help="Threads of parallel loops; default: the device's.")
 @click.option("--seed", default=0, show_default=True, type=click.IntRange(0, 2**63 - 1))
 @click.option("--shape", multiple=True, metavar="NAME=N", help="Size of a symbol; repeatable.")
 @click.option("--priority", default=1, show_default=True, help="The higher number goes first.")
@@ -50,6 +51,7 @@ def command(
     cache: str,
     exact: bool,
     budget_s: float,
+    threads: int | None,
     seed: int,
     shape: tuple[str, ...],
     priority: int,
@@ -74,7 +76,7 @@ def command(
       throttled       the clock of the cores fell meanwhile
       truncated       --budget ended before all samples were taken
     """
-    counts = Counts(number, repeat, min_repeat_ms, cache, exact, budget_s)
+    counts = Counts(number, repeat, min_repeat_ms, cache, exact, budget_s, threads)
     planned = plan(library, Sizes.parse(shape), counts, seed, entry)
     settings = options.settings_from(tracker, wait_s)
     wait_for_s = options.waiting(settings, wait_s, no_wait)

@@ -37,7 +37,7 @@ from farbench_rpc.manifest.schema import (
     TargetFacts,
     TensorArg,
 )
-from farbench_rpc.manifest.slots import DTYPES, to_slot
+from farbench_rpc.manifest.slots import DTYPES, from_wire, to_slot, to_wire
 
 __all__ = [
     "ABI_VERSION",
@@ -67,6 +67,7 @@ __all__ = [
     "decode",
     "encode",
     "evaluate",
+    "from_wire",
     "glibc_needed",
     "pack",
     "read_elf",
@@ -78,5 +79,6 @@ __all__ = [
     "symbol_bytes",
     "symbols_of",
     "to_slot",
+    "to_wire",
     "unpack",
 ]

@@ -49,7 +49,24 @@ def to_slot(value: float, dtype: str) -> int:
     low, high = _RANGES[dtype]
     if not low <= value <= high:
         raise ArgumentError(f"expected {dtype} ({low} to {high}), got {value}")
-    return int(value) if value < 2**63 else int(value) - 2**64
+    return _signed(int(value))
+
+
+def _signed(value: int) -> int:
+    return value if value < 2**63 else value - 2**64
+
+
+def to_wire(value: float, dtype: str) -> int | float:
+    """Give a number that fits its dtype as it travels, where integers are int64.
+
+    A uint64 travels as the int64 of the same bits; `from_wire` gives it back.
+    """
+    return float(value) if "float" in dtype else _signed(int(value))
+
+
+def from_wire(value: float, dtype: str) -> float:
+    """Give a number of the wire as its dtype has it; what does not fit is left for the check."""
+    return value + 2**64 if dtype == "uint64" and type(value) is int and value < 0 else value
 
 
 def _float_slot(value: float, dtype: str) -> int:

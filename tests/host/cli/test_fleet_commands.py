@@ -71,6 +71,8 @@ def test_s4_bench_shows_queue_transfer_and_run_apart(
     assert {"device_s", "end_to_end_s", "transfer_s", "queued_s"} <= set(result)
     said = run(*words, "--repeat", "2", "--cache", "cold")
     assert "cold" in said.out
+    said = run(*words, "--repeat", "2", "--threads", "3", "--json")
+    assert said.last["results"][0]["facts"]["threads"] == 3
 
 
 def test_bench_each_gives_a_row_a_device(run: Run, fleet: Fleet, library: Path) -> None:

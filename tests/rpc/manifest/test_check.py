@@ -17,7 +17,9 @@ from farbench_rpc.manifest import (
     ScalarArg,
     TensorArg,
     bind,
+    from_wire,
     to_slot,
+    to_wire,
 )
 
 ADD = Entry(
@@ -144,3 +146,16 @@ def test_floats_lie_in_the_low_bytes(value: float, kind: tuple[str, str]) -> Non
 def test_a_float_is_no_integer() -> None:
     with pytest.raises(ArgumentError, match="expected int32, got float"):
         to_slot(1.0, "int32")
+
+
+@given(st.integers(0, 2**64 - 1))
+def test_every_uint64_travels_as_an_int64(value: int) -> None:
+    crossing = to_wire(value, "uint64")
+    assert -(2**63) <= crossing < 2**63
+    assert from_wire(crossing, "uint64") == value
+
+
+def test_other_numbers_travel_as_they_are() -> None:
+    assert [to_wire(x, "int64") for x in (-5, True)] == [-5, 1]
+    assert type(to_wire(3, "float32")) is type(to_wire(True, "float64")) is float
+    assert [from_wire(x, dtype) for x, dtype in ((-5, "int64"), (-5.0, "uint64"))] == [-5, -5.0]
