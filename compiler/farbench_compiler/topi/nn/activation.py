@@ -5,8 +5,8 @@ from __future__ import annotations
 from farbench_compiler import te
 from farbench_compiler.ir.expr import Expr
 from farbench_compiler.te import Tensor
+from farbench_compiler.topi.arguments import axis_of, check_rank, check_same, known
 from farbench_compiler.topi.elementwise import relu
-from farbench_compiler.topi.nn.arguments import axis_of, check_rank, check_same, known
 
 __all__ = ["leaky_relu", "prelu", "relu", "softplus"]
 

@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from farbench_compiler import te
 from farbench_compiler.ir.expr import Expr, ExprLike, as_expr
 from farbench_compiler.te import Tensor
-from farbench_compiler.topi.nn.arguments import check_divides, known, per_axis, refusal
-from farbench_compiler.topi.nn.layout import Layout
+from farbench_compiler.topi.arguments import check_divides, known, per_axis, refusal
+from farbench_compiler.topi.layout import Layout
 from farbench_compiler.topi.nn.padding import spread
 
 TAG = "injective"

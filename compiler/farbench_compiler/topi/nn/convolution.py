@@ -13,7 +13,7 @@ from farbench_compiler import te
 from farbench_compiler.ir.dtypes import DType
 from farbench_compiler.ir.expr import Expr, as_expr
 from farbench_compiler.te import Tensor
-from farbench_compiler.topi.nn.arguments import (
+from farbench_compiler.topi.arguments import (
     Numbers,
     check_divides,
     check_rank,
@@ -21,7 +21,7 @@ from farbench_compiler.topi.nn.arguments import (
     known,
     refusal,
 )
-from farbench_compiler.topi.nn.layout import Layout
+from farbench_compiler.topi.layout import Layout
 from farbench_compiler.topi.nn.window import Padding, Window, padded, windows
 
 # Reads the weight of an output (its place by letter), a channel of the group, and taps.

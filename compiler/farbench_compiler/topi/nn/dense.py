@@ -8,7 +8,7 @@ from farbench_compiler import te
 from farbench_compiler.ir.expr import Expr, ExprLike
 from farbench_compiler.te import Tensor
 from farbench_compiler.te.broadcast import broadcast_shapes
-from farbench_compiler.topi.nn.arguments import check_rank, check_same
+from farbench_compiler.topi.arguments import check_rank, check_same
 from farbench_compiler.topi.nn.convolution import OutDtype
 
 

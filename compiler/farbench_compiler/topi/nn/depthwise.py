@@ -6,9 +6,9 @@ from collections.abc import Mapping
 
 from farbench_compiler.ir.expr import Expr, as_expr
 from farbench_compiler.te import Tensor
-from farbench_compiler.topi.nn.arguments import Numbers, check_rank, check_same
+from farbench_compiler.topi.arguments import Numbers, check_rank, check_same
+from farbench_compiler.topi.layout import Layout
 from farbench_compiler.topi.nn.convolution import Convolution, OutDtype
-from farbench_compiler.topi.nn.layout import Layout
 from farbench_compiler.topi.nn.window import Padding, windows
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from farbench_compiler import te
 from farbench_compiler.ir.expr import Expr
 from farbench_compiler.te import Tensor
-from farbench_compiler.topi.nn.arguments import axis_of, check_rank, check_same
+from farbench_compiler.topi.arguments import axis_of, check_rank, check_same
 
 
 def scale_shift_nchw(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Tensor:

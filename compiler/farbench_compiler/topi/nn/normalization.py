@@ -11,7 +11,7 @@ from farbench_compiler import te
 from farbench_compiler.ir.expr import Expr, as_expr
 from farbench_compiler.te import Tensor
 from farbench_compiler.topi import reduction
-from farbench_compiler.topi.nn.arguments import (
+from farbench_compiler.topi.arguments import (
     axis_of,
     check_divides,
     check_rank,

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from farbench_compiler.ir.expr import Expr
 from farbench_compiler.te import Tensor
-from farbench_compiler.topi.nn.arguments import (
+from farbench_compiler.topi.arguments import (
     Numbers,
     check_divides,
     check_rank,
@@ -14,8 +14,8 @@ from farbench_compiler.topi.nn.arguments import (
     known,
     refusal,
 )
+from farbench_compiler.topi.layout import Layout
 from farbench_compiler.topi.nn.convolution import Convolution, OutDtype
-from farbench_compiler.topi.nn.layout import Layout
 from farbench_compiler.topi.nn.window import Padding, windows
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from farbench_compiler import te
 from farbench_compiler.ir.expr import Expr, ExprLike, as_expr, cast
 from farbench_compiler.te import Tensor
-from farbench_compiler.topi.nn.arguments import known, per_axis, refusal
+from farbench_compiler.topi.arguments import known, per_axis, refusal
 
 TAG = "injective,pad"
 Edges = Sequence[ExprLike]

@@ -8,8 +8,8 @@ from farbench_compiler import te
 from farbench_compiler.ir import expr as ir
 from farbench_compiler.ir.expr import Expr, as_expr, cast
 from farbench_compiler.te import IterVar, Tensor
-from farbench_compiler.topi.nn.arguments import Numbers, known, per_axis, refusal
-from farbench_compiler.topi.nn.layout import Layout
+from farbench_compiler.topi.arguments import Numbers, known, per_axis, refusal
+from farbench_compiler.topi.layout import Layout
 from farbench_compiler.topi.nn.window import Padding, Window, padded, windows
 
 _AXES = "DHW"

@@ -9,15 +9,15 @@ from collections.abc import Mapping
 
 from farbench_compiler.ir.expr import Expr, as_expr
 from farbench_compiler.te import Tensor
-from farbench_compiler.topi.nn.arguments import (
+from farbench_compiler.topi.arguments import (
     Numbers,
     check_divides,
     check_same,
     per_axis,
     refusal,
 )
+from farbench_compiler.topi.layout import Layout
 from farbench_compiler.topi.nn.convolution import Convolution, OutDtype
-from farbench_compiler.topi.nn.layout import Layout
 from farbench_compiler.topi.nn.padding import spread
 from farbench_compiler.topi.nn.window import Padding, padding_edges, windows
 

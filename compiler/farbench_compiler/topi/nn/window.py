@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 from farbench_compiler.ir.expr import Expr, ExprLike, as_expr
 from farbench_compiler.te import Tensor
-from farbench_compiler.topi.nn.arguments import Numbers, known, per_axis, refusal
-from farbench_compiler.topi.nn.layout import Layout
+from farbench_compiler.topi.arguments import Numbers, known, per_axis, refusal
+from farbench_compiler.topi.layout import Layout
 from farbench_compiler.topi.nn.padding import pad
 
 Padding = str | Numbers

@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from farbench_compiler.ir.expr import Expr
 from farbench_compiler.te import Tensor
-from farbench_compiler.topi.nn.arguments import refusal
+from farbench_compiler.topi.arguments import refusal
 
 Value = TypeVar("Value")
 _AXIS = re.compile(r"(\d*)([A-Za-z])")

@@ -1,4 +1,4 @@
-"""What operators of networks are given: ranks, sizes that must agree, numbers for each axis."""
+"""What operators are given: ranks, sizes that must agree, numbers for each axis."""
 
 from __future__ import annotations
 
