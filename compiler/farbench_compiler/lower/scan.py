@@ -60,19 +60,19 @@ def check_states(
 ) -> None:
     """Raise ScheduleError where a stage reads a state outside of the loop or at a later row."""
     scans = [s for s, op in placement.ops.items() if isinstance(op, ScanOp)]
-    for load in reads(*nest.op.body):
+    for load in reads(*nest.op.body) if scans else ():
         for stage in scans:
             op = placement.ops[stage]
-            if isinstance(op, ScanOp) and load.buffer in op.state:
-                around = [of for of, _ in placement.path(nest.stage)]
-                what = f"scan {stage.name}: stage {nest.stage.name} reads {load.buffer.name}"
-                if stage not in around:
-                    raise ScheduleError(f"{what} outside of the scan's loop; attach it inside")
-                row = nests[stage].values[op.scan_axis]
-                index = substitute(load.indices[0], nest.values)
-                fixed = nests[stage].variables(len(nests[stage].loops))
-                span = span_of(index, fixed, variables)
-                if span is None or not variables.proves(row - 1 - span.high):
-                    raise ScheduleError(
-                        f"{what} at a row that may not be computed yet; read rows before its own"
-                    )
+            if not isinstance(op, ScanOp) or load.buffer not in op.state:
+                continue
+            what = f"scan {stage.name}: stage {nest.stage.name} reads {load.buffer.name}"
+            if not any(of is stage for of, _ in placement.path(nest.stage)):
+                raise ScheduleError(f"{what} outside of the scan's loop; attach it inside")
+            scan = nests[stage]
+            index = substitute(load.indices[0], nest.values)
+            span = span_of(index, scan.variables(len(scan.loops)), variables)
+            row = scan.values[op.scan_axis]
+            if span is None or not variables.proves(row - 1 - span.high):
+                raise ScheduleError(
+                    f"{what} at a row that may not be computed yet; read rows before its own"
+                )

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir.expr import IntImm, Scope
 from farbench_compiler.te.alignment import Alignment, alignment_of
-from farbench_compiler.te.attach import Attachable, Inline
+from farbench_compiler.te.attach import Attachable, Inline, Root
 from farbench_compiler.te.axis import IterVar
 from farbench_compiler.te.lookahead import Lookahead
 from farbench_compiler.te.loops import Loops
@@ -92,7 +92,12 @@ class Stage(Loops, Attachable):
         `axis` is one of the operation's own, not of a split; the tensor is the stage's own.
         """
         op = self.compute_op("storage_align")
-        self._placeable("storage_align")
+        if self.is_output or not isinstance(self.home, Root):
+            whose = "the caller's" if self.is_output else "that of a scan"
+            raise self._error(
+                "storage_align", axis, f"is of memory that is {whose}; align a stage of its own, "
+                "as cache_read and cache_write make them",
+            )  # fmt: skip
         self.alignments[axis] = alignment_of(self.name, op.axis, axis, factor, offset)
 
     def prefetch(self, tensor: Tensor, axis: IterVar, offset: int = 1) -> None:

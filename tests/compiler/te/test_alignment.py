@@ -114,7 +114,7 @@ ILLEGAL: dict[str, tuple[Callable[[Program], object], str]] = {
     ),
     "output": (
         lambda p: p[3][p[2]].storage_align(p[2].op.axis[0], 8, 0),
-        "storage_align: stage C is an output of the schedule",
+        "storage_align: axis i0 of stage C is of memory that is the caller's; align a stage of its",
     ),
     "factor": (
         lambda p: p[3][p[1]].storage_align(p[1].op.axis[0], 0, 0),
