@@ -1,6 +1,6 @@
 """Operators on whole tensors, without schedules: tensors in, tensors out, sizes symbolic."""
 
-from farbench_compiler.topi import nn
+from farbench_compiler.topi import image, nn
 from farbench_compiler.topi.broadcast import (
     add,
     bitwise_and,
@@ -45,8 +45,9 @@ from farbench_compiler.topi.transform import expand_dims, transpose
 
 __all__ = [
     "abs", "add", "bitwise_and", "bitwise_or", "bitwise_xor", "ceil", "divide", "equal", "erf",
-    "exp", "expand_dims", "floor", "floor_divide", "greater", "greater_equal", "left_shift",
-    "less", "less_equal", "log", "logical_and", "logical_or", "max", "maximum", "mean", "min",
-    "minimum", "mod", "multiply", "nn", "not_equal", "power", "prod", "relu", "right_shift",
-    "round", "rsqrt", "sigmoid", "sqrt", "subtract", "sum", "tanh", "transpose", "trunc",
+    "exp", "expand_dims", "floor", "floor_divide", "greater", "greater_equal", "image",
+    "left_shift", "less", "less_equal", "log", "logical_and", "logical_or", "max", "maximum",
+    "mean", "min", "minimum", "mod", "multiply", "nn", "not_equal", "power", "prod", "relu",
+    "right_shift", "round", "rsqrt", "sigmoid", "sqrt", "subtract", "sum", "tanh", "transpose",
+    "trunc",
 ]  # fmt: skip

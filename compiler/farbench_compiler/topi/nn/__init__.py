@@ -60,6 +60,7 @@ from farbench_compiler.topi.nn.transposed_convolution import (
     group_conv1d_transpose_ncw,
     group_conv2d_transpose_nchw,
 )
+from farbench_compiler.topi.nn.upsampling import upsampling, upsampling3d
 
 __all__ = [
     "adaptive_pool", "adaptive_pool1d", "adaptive_pool3d", "batch_matmul", "batch_norm",
@@ -73,4 +74,5 @@ __all__ = [
     "leaky_relu", "log_softmax", "lrn", "matmul", "mirror_pad", "pad", "pool1d", "pool2d",
     "pool3d", "prelu", "relu", "rms_norm", "scale_shift_nchw", "scale_shift_nchwc",
     "scale_shift_nhwc", "softmax", "softplus", "space_to_batch_nd", "space_to_depth",
+    "upsampling", "upsampling3d",
 ]  # fmt: skip
