@@ -247,7 +247,7 @@ class Buffer:
 
     Scope `arg` comes from the caller, `const` from the library, `global` from the workspace,
     `local` from the stack (small and of constant size; it becomes registers where its indices are
-    constant).
+    constant). What is `nontemporal` is written past the caches where the target can.
     """
 
     name: str
@@ -256,6 +256,7 @@ class Buffer:
     scope: Scope = "global"
     alignment: int = 64
     writable: bool = True
+    nontemporal: bool = False
     uid: int = field(default_factory=fresh_uid)
 
 

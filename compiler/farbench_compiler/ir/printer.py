@@ -90,7 +90,8 @@ class _Printer:
 
     def _declared(self, buffer: Buffer) -> str:
         shape = ", ".join(self.expr(extent) for extent in buffer.shape)
-        return f"{self._name(buffer)}: {buffer.dtype}[{shape}]"
+        past = " nontemporal" if buffer.nontemporal else ""
+        return f"{self._name(buffer)}: {buffer.dtype}[{shape}]{past}"
 
     def stmt(self, s: Stmt, depth: int) -> Iterator[str]:
         pad = "  " * depth

@@ -18,6 +18,7 @@ class Module:
     constants: dict[int, str] = field(default_factory=dict)
     defined: set[str] = field(default_factory=set)
     features: frozenset[str] = frozenset()
+    _nontemporal: str = ""
 
     def declare(self, name: str, result: str, args: tuple[str, ...]) -> str:
         """Declare a function once and give its name."""
@@ -45,6 +46,13 @@ class Module:
         name = f"!{len(self.metadata)}"
         self.metadata.append(f"{name} = distinct !{{{', '.join((name, *refs))}}}")
         return name
+
+    def nontemporal(self) -> str:
+        """Give the metadata of stores past the caches."""
+        if not self._nontemporal:
+            self._nontemporal = f"!{len(self.metadata)}"
+            self.metadata.append(f"{self._nontemporal} = !{{i32 1}}")
+        return self._nontemporal
 
     def text(self, triple: str) -> str:
         """Give the whole module."""

@@ -95,6 +95,8 @@ class _Function:
         self._finish(", i64 %begin, i64 %end")
 
     def _finish(self, span: str) -> None:
+        if self._exprs.memory.fence:
+            self._code.emit("fence seq_cst")  # whoever hears of the end sees what was written
         self._code.emit("ret i32 0")
         if self._failure.used:
             self._code.start(self._failure.label)

@@ -35,6 +35,7 @@ class Memory:
     def __init__(self, code: Code, word: str) -> None:
         self._code = code
         self._word = word
+        self.fence = False
 
     def element(self, buffer: Buffer, pointer: str, index: str) -> str:
         """Give the address of an element."""
@@ -72,7 +73,9 @@ class Memory:
         """Store a vector; lanes that the mask leaves out are not written."""
         kept, kind = self._to_memory(value, of), memory_type(of)
         if place.step == 1 and mask is None:
-            self._code.emit(f"store {kind} {kept}, ptr {place.first}, align {place.alignment}")
+            hint = self._nontemporal(place)
+            text = f"store {kind} {kept}, ptr {place.first}, align {place.alignment}{hint}"
+            self._code.emit(text)
         elif place.step == 1:
             pointer = f"ptr align {place.alignment} {place.first}"
             self._masked("store", of, f"{kind} {kept}", pointer, mask)
@@ -84,6 +87,13 @@ class Memory:
                 one = self._code.value(f"extractelement {kind} {kept}, i32 {lane}")
                 address = self._lane_address(place, lane * place.step)
                 self._code.emit(f"store {scalar} {one}, ptr {address}, align {of.nbytes}")
+
+    def _nontemporal(self, place: Place) -> str:
+        """Give the hint for a store past the caches, which needs a fence at the function's end."""
+        if not place.buffer.nontemporal:
+            return ""
+        self.fence = True
+        return f", !nontemporal {self._code.module.nontemporal()}"
 
     def _load_whole(self, place: Place, of: DType, mask: str | None) -> str:
         address, kind = place.first, memory_type(of)

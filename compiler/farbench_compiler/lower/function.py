@@ -103,11 +103,15 @@ def _size_var(size: Expr) -> Var | None:
     return inner if isinstance(inner, Var) else None
 
 
+def _nontemporal(nest: Nest | None) -> bool:
+    return nest is not None and any(p.kind == "nontemporal" for p in nest.stage.pragmas)
+
+
 def _memory(
     tensors: Sequence[Tensor], nests: dict[Stage, Nest], held: Mapping[Tensor, Tensor]
 ) -> dict[Tensor, Memory]:
     made = {t: nest for nest in nests.values() for t in nest.op.outputs}
-    memory = {t: argument(t, writable=t in made) for t in tensors}
+    memory = {t: argument(t, t in made, _nontemporal(made.get(t))) for t in tensors}
     for tensor, nest in made.items():
         if tensor not in memory and tensor not in held:
             memory[tensor] = temporary(tensor, nest)

@@ -35,9 +35,11 @@ class Memory:
         return Load(self.buffer, self.place(indices), self.buffer.dtype)
 
 
-def argument(tensor: Tensor, writable: bool) -> Memory:
+def argument(tensor: Tensor, writable: bool, nontemporal: bool) -> Memory:
     """Make the memory of a tensor that the caller gives."""
-    buffer = Buffer(tensor.name, tensor.dtype, tensor.shape, "arg", writable=writable)
+    buffer = Buffer(
+        tensor.name, tensor.dtype, tensor.shape, "arg", writable=writable, nontemporal=nontemporal
+    )
     return Memory(buffer, tuple(const(0) for _ in tensor.shape), tuple(range(tensor.ndim)))
 
 

@@ -26,6 +26,8 @@ def apply(stage: Stage, pragmas: list[Pragma], body: Stmt) -> Stmt:
                 body = _unrolled(body, pragma.value).stmt
             case "debug_skip_region":
                 body = Seq(()) if pragma.value else body
+            case "nontemporal":
+                check_nontemporal(stage, pragma)
             case "parallel_stride_pattern":
                 _check_parallel(stage, pragma)
                 body = _strided(body) if isinstance(body, For) else body
@@ -52,6 +54,16 @@ def check_axes(stage: Stage, levels: int) -> None:
                 f"{primitive}: axis {axis.name} of stage {stage.name} is inside of the intrinsic "
                 "that computes it; use a loop further out"
             )
+
+
+def check_nontemporal(stage: Stage, pragma: Pragma) -> None:
+    """Raise ScheduleError where a stage reads again what it writes, or writes what others read."""
+    op = stage.op
+    if not stage.is_output or op.reduce_axis or stage.tensorized:
+        raise ScheduleError(
+            f"pragma: {pragma.kind!r} on axis {pragma.axis.name} of stage {stage.name} needs an "
+            "output that is written once, without a reduction; use cache_write first"
+        )
 
 
 def _check_parallel(stage: Stage, pragma: Pragma) -> None:

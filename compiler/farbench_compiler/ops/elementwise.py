@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from farbench_compiler import te
 from farbench_compiler.ir import dtypes
+from farbench_compiler.ops.streaming import write_past_caches
 from farbench_compiler.ops.tiles import lanes_of
 from farbench_compiler.target import Target
 from farbench_compiler.te.schedule import Schedule
@@ -17,6 +18,7 @@ def schedule_row(c: Tensor, n: int, width: int, *, parallel: bool) -> Schedule:
     schedule = te.create_schedule(c.op)
     outer, inner = schedule[c].split(c.op.axis[0], factor=max(1, min(n, width)))
     schedule[c].vectorize(inner)
+    write_past_caches(schedule[c], n * c.dtype.nbytes)
     if parallel:
         schedule[c].parallel(outer)
     return schedule

@@ -41,4 +41,4 @@ def layer_norm(
         ),
         name="C",
     )
-    return on.schedule(c, parallel=parallel), [a, gamma, beta, c]
+    return on.schedule(a, c, parallel=parallel), [a, gamma, beta, c]

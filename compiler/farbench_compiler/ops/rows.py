@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from farbench_compiler import te
 from farbench_compiler.ir.dtypes import DType
 from farbench_compiler.ir.expr import Expr
+from farbench_compiler.ops.streaming import read_next_row, write_past_caches
 from farbench_compiler.ops.tiles import lanes_of
 from farbench_compiler.target import Target
 from farbench_compiler.te.schedule import Schedule
@@ -91,8 +92,8 @@ class Rows:
         self.folded.append(made)
         return made
 
-    def schedule(self, c: Tensor, *, parallel: bool) -> Schedule:
-        """Compute every stage once a row of `c`, in vectors."""
+    def schedule(self, a: Tensor, c: Tensor, *, parallel: bool) -> Schedule:
+        """Compute every stage once a row of `c`, in vectors; `a` is what the rows are made of."""
         schedule = te.create_schedule(c.op)
         row = c.op.axis[0]
         for stage in self.stages:
@@ -104,11 +105,14 @@ class Rows:
             schedule[part].vectorize(lane)
             if any(part is folded for folded in self.folded):
                 schedule[part].unroll(k)
+        width = max(1, min(self.columns, self.lanes * _UNROLL))
         for stage in (*self.stages, c):
             if len(stage.op.axis) > 1 and not any(stage is part for part in self.partial):
-                width = max(1, min(self.columns, self.lanes * _UNROLL))
-                _, lane = schedule[stage].split(stage.op.axis[1], factor=width)
+                outer, lane = schedule[stage].split(stage.op.axis[1], factor=width)
                 schedule[stage].vectorize(lane)
+                if a in stage.op.input_tensors:
+                    read_next_row(schedule[stage], a, self.columns, outer, width)
+        write_past_caches(schedule[c], self.rows * self.columns * c.dtype.nbytes)
         if parallel:
             schedule[c].parallel(row)
         return schedule

@@ -67,4 +67,4 @@ def _softmax(
         c = te.compute(
             (rows, columns), lambda i, j: (power[i, j] * scale[i]).astype(dtype), name="C"
         )
-    return on.schedule(c, parallel=parallel), [a, c]
+    return on.schedule(a, c, parallel=parallel), [a, c]

@@ -1,4 +1,4 @@
-"""Pragmas: wishes about a loop and all that is inside it, by the names of TVM's te."""
+"""Pragmas: wishes about a loop and all that is inside it, by the names of TVM's te and one more."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ PragmaKind = Literal[
     "parallel_stride_pattern",  # threads take steps far apart in turn
     "parallel_barrier_when_finish",  # wait for all threads behind it
     "debug_skip_region",  # leave it out
+    "nontemporal",  # write the output past the caches: it is larger than they are
 ]
 KINDS: tuple[PragmaKind, ...] = get_args(PragmaKind)
 _ELSEWHERE = {

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import erf
 
+from farbench_compiler.build import build
 from farbench_compiler.ops.activation import gelu, sigmoid
 from farbench_compiler.ops.normalization import layer_norm
 from farbench_compiler.ops.softmax import log_softmax, softmax
@@ -72,3 +73,12 @@ def test_activations(n: int, place: Place) -> None:
     np.testing.assert_allclose(got, wide / 2 * (1 + erf(wide * np.sqrt(0.5))), atol=1e-6)
     got = place.compute(sigmoid(n, "float32", place.target, parallel=True), [x], x.shape)
     np.testing.assert_allclose(got, 1 / (1 + np.exp(-wide)), rtol=1e-6)
+
+
+def test_large_outputs_are_written_past_the_caches_and_rows_read_ahead() -> None:
+    small, large = (build(*softmax(rows, 1024, target="x86-64-v4")) for rows in (1024, 8192))
+    assert "!nontemporal" not in small.get_source("ll")
+    assert "!nontemporal" in large.get_source("ll")
+    assert "llvm.prefetch" in small.get_source("ll")
+    wide = build(*softmax(16, 1 << 16, target="x86-64-v4"))
+    assert "llvm.prefetch" not in wide.get_source("ll")

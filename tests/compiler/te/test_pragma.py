@@ -159,3 +159,40 @@ def test_what_is_refused(name: str) -> None:
     with pytest.raises(ScheduleError) as caught:
         act(sch, a, b)
     assert message in str(caught.value)
+
+
+def test_nontemporal(golden: Callable[[str, str], None]) -> None:
+    """The text of an output that is written past the caches, and what the code makes of it."""
+    a, b, sch = scaled(1000, 16)
+    sch[b].vectorize(b.op.axis[1])
+    sch[b].pragma(b.op.axis[0], "nontemporal")
+    fn = lower(sch, [a, b], name="nontemporal")
+    verify(fn, "lowered")
+    golden("nontemporal", to_text(fn) + "\n")
+    module = fb.build(sch, [a, b], target="x86-64-v4")
+    text = module.get_source("ll")
+    assert "store <16 x float>" in text
+    assert "!nontemporal" in text
+    assert "fence seq_cst" in text
+    assert "vmovntps" in module.get_source("asm")
+
+
+def test_nontemporal_rows_of_any_alignment() -> None:
+    for columns in (1, 3, 8, 17, 50):
+        a, b, sch = scaled(40, columns)
+        i, j = b.op.axis
+        _, lane = sch[b].split(j, factor=16)
+        sch[b].vectorize(lane)
+        sch[b].parallel(i)
+        sch[b].pragma(i, "nontemporal")
+        x = np.random.default_rng(columns).standard_normal((40, columns), np.float32)
+        got = np.zeros_like(x)
+        fb.build(sch, [a, b])(x, got)
+        np.testing.assert_array_equal(got, x * 2)
+
+
+def test_nontemporal_is_for_outputs_that_are_written_once() -> None:
+    a, b, sch = product()
+    sch[b].pragma(b.op.axis[0], "nontemporal")
+    with pytest.raises(ScheduleError, match="'nontemporal' on axis .* without a reduction; use"):
+        lower(sch, [a, b])
