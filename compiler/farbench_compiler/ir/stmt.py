@@ -121,3 +121,9 @@ class LoopFunction:
         """The slots in calling order: size symbols, then scalar parameters that are not symbols."""
         extra = tuple(a for a in self.args if isinstance(a, Var) and a not in self.symbols)
         return self.symbols + extra
+
+    def __str__(self) -> str:
+        # Here and not above: what prints statements is built upon this file.
+        from farbench_compiler.ir.printer import to_text
+
+        return to_text(self)

@@ -175,6 +175,66 @@ def test_several_states_go_on_together(inlined: bool) -> None:
     np.testing.assert_array_equal(run(sch, [x, total], [given, given]), p * 1000 + q)
 
 
+def lstm(units: int) -> dict[str, te.Tensor]:
+    """A cell of four gates and two states over batches of 3, for any number of steps."""
+    steps = te.var("steps")
+    x, w = (
+        te.placeholder((steps, 3, 4, units), name="X"),
+        te.placeholder((4, units, units), name="W"),
+    )
+    shape = (steps, 3, units)
+    c, h = te.placeholder(shape, name="c"), te.placeholder(shape, name="h")
+    zeros = [te.compute((1, 3, units), lambda *at: 0.0, name=name) for name in ("c0", "h0")]
+    k = te.reduce_axis((0, units), name="k")
+    product = te.compute(
+        x.shape, lambda t, i, g, j: te.sum(h[t - 1, i, k] * w[g, j, k], axis=k), name="product"
+    )
+    gates = te.compute(x.shape, lambda *at: x(*at) + product(*at), name="gates")
+    next_c = te.compute(
+        shape,
+        lambda t, i, j: (
+            te.sigmoid(gates[t, i, 2, j]) * c[t - 1, i, j]
+            + te.sigmoid(gates[t, i, 0, j]) * te.tanh(gates[t, i, 1, j])
+        ),
+        name="next_c",
+    )
+    next_h = te.compute(
+        shape,
+        lambda t, i, j: te.sigmoid(gates[t, i, 3, j]) * te.tanh(next_c[t, i, j]),
+        name="next_h",
+    )
+    made = [
+        te.compute(shape, lambda *at, of=of: of(*at), name=f"update_{of.name}")
+        for of in (next_c, next_h)
+    ]
+    outs = te.scan(zeros, made, [c, h], inputs=[x], name="lstm")
+    names = ("x", "w", "h", "product", "gates", "next_c", "out_c", "out_h")
+    return dict(zip(names, (x, w, h, product, gates, next_c, *outs), strict=True))
+
+
+def test_an_lstm_with_its_stages_placed() -> None:
+    p = lstm(16)
+    sch = te.create_schedule(p["out_h"].op)
+    sch[p["gates"]].compute_inline()
+    copied = sch.cache_read(p["h"], "global", [p["product"]])
+    sch[copied].compute_at(sch[p["product"]], p["product"].op.axis[1])
+    sch[p["next_c"]].vectorize(p["next_c"].op.axis[2])
+    rng = np.random.default_rng(3)
+    x = rng.standard_normal((5, 3, 4, 16), dtype=np.float32)
+    w = rng.standard_normal((4, 16, 16), dtype=np.float32) / 4
+    outs = [fb.nd.array(np.zeros((5, 3, 16), np.float32)) for _ in range(2)]
+    args = [p["x"], p["w"], p["out_c"], p["out_h"]]
+    fb.build(sch, args)(fb.nd.array(x), fb.nd.array(w), *outs)
+    c = h = np.zeros((3, 16))
+    for t in range(1, 5):
+        gates = x[t] + np.einsum("bk,gjk->bgj", h, w)
+        inside, new, forget, out = (gates[:, g] for g in range(4))
+        c = c / (1 + np.exp(-forget)) + np.tanh(new) / (1 + np.exp(-inside))
+        h = np.tanh(c) / (1 + np.exp(-out))
+        np.testing.assert_allclose(outs[0].numpy()[t], c, rtol=1e-4, atol=1e-5)
+        np.testing.assert_allclose(outs[1].numpy()[t], h, rtol=1e-4, atol=1e-5)
+
+
 def test_a_scan_in_the_loop_of_a_reader_and_on_the_stack() -> None:
     c = sums(4, 8)
     read = te.compute((3, 8), lambda t, i: c["out"][t + 1, i] * 2, name="read")
