@@ -39,12 +39,25 @@ class Lookaheads:
                 continue
             if loop.kind == "vectorized":
                 raise _error(nest.stage, asked, "is vectorized; prefetch at a loop around it")
+            self._check_outside(nest, level, asked)
             parts = self._parts(nest, level, asked)
             if loop.var is not None:  # else there is no later step
                 ahead = {loop.var: loop.var + asked.offset}
                 yield self._lines(asked.tensor, [
                     Part(substitute(p.begin, ahead), p.extent) for p in parts
                 ])  # fmt: skip
+
+    def _check_outside(self, nest: Nest, level: int, asked: Lookahead) -> None:
+        """Raise ScheduleError where the tensor is made in the loop itself."""
+        for stage, op in self.placement.ops.items():
+            if asked.tensor in op.outputs:
+                inside = nest.stage.leaf_iter_vars[level:]
+                for of, axis in self.placement.path(stage):
+                    if of is nest.stage and any(axis is iv for iv in inside):
+                        raise _error(
+                            nest.stage, asked, f"holds stage {stage.name}, which makes "
+                            f"{asked.tensor.name} anew in each step; prefetch what that reads",
+                        )  # fmt: skip
 
     def _parts(self, nest: Nest, level: int, asked: Lookahead) -> list[Part]:
         """Give the part of the tensor that one step reads, in variables of the loops around."""

@@ -107,6 +107,14 @@ def _gathered() -> None:
     lower(sch, [a, at, b])
 
 
+def _made_inside(p: Program) -> None:
+    a, b, sch = p
+    cached = sch.cache_read(a, "global", b)
+    sch[cached].compute_at(sch[b], b.op.axis[0])
+    sch[b].prefetch(cached, b.op.axis[0])
+    lower(sch, [a, b])
+
+
 def _vector(p: Program) -> None:
     p[2][p[1]].vectorize(p[1].op.axis[0])
     p[2][p[1]].prefetch(p[0], p[1].op.axis[0])
@@ -131,6 +139,10 @@ ILLEGAL: dict[str, tuple[Callable[[Program], object], str]] = {
     ),
     "data": (lambda p: _gathered(), "axis i of stage B reads A where data says"),
     "vector": (_vector, "axis i of stage B is vectorized; prefetch at a loop around it"),
+    "made inside": (
+        _made_inside,
+        "axis i of stage B holds stage A.global, which makes A.global anew in each step",
+    ),
     "unread": (_unread, "prefetch: axis i of stage B has no reads of Z inside"),
     "stale": (_stale, "prefetch: axis i of stage B was split into i.outer and i.inner"),
 }
