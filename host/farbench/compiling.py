@@ -37,7 +37,7 @@ def _parsed(target: str | Target) -> Target:
 def build(
     schedule: Schedule,
     args: Sequence[Argument],
-    target: str | Target | None = "native",
+    target: str | Target | None = None,
     target_host: str | Target | None = None,
     name: str = "main",
     *,
@@ -45,12 +45,14 @@ def build(
 ) -> Module:
     """Compile a schedule for a target (a preset's name or `llvm -mtriple= -mcpu= -mattr=`).
 
+    Without a target it is that of the `with target:` around the call, or else this machine.
     The arguments stand in TVM's order; `target_host` can only say the same as `target`, since the
     CPU that runs the code is its own host.
     An equal program that was built before comes from the cache, unless `cache` is False.
     TargetError lists near matches of what is unknown; ScheduleError says what is not legal.
     """
-    target = "native" if target is None else target
+    if target is None:
+        target = load("farbench_compiler.target").Target.current() or "native"
     if target_host is not None and _parsed(target_host) != _parsed(target):
         raise UsageError(
             f"target_host {target_host} is not the target {target}; farbench builds for one CPU"

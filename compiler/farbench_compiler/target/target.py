@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import json
+from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
@@ -33,6 +34,9 @@ _NEVER_CHOSEN = frozenset(
         *("ccpp", "ccdp", "pauth", "bti", "ssbs", "sb", "zicbom", "zicboz", "zksed", "zksh"),
     ]
 )
+
+# The targets of the `with` blocks that are open, the innermost last.
+_entered: ContextVar[tuple[Target, ...]] = ContextVar("targets", default=())
 
 
 @dataclass(frozen=True)
@@ -66,6 +70,21 @@ class Target:
         if not isinstance(text, str):
             raise TargetError(f"a target is text such as native or pi4, not {text!r}")
         return _parse(text)
+
+    @staticmethod
+    def current(allow_none: bool = True) -> Target | None:
+        """Give the target of the innermost `with target:`; TargetError where there must be one."""
+        entered = _entered.get()
+        if not entered and not allow_none:
+            raise TargetError("no target is current; write the program inside of `with target:`")
+        return entered[-1] if entered else None
+
+    def __enter__(self) -> Target:
+        _entered.set((*_entered.get(), self))
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        _entered.set(_entered.get()[:-1])
 
     @property
     def pointer_bits(self) -> int:

@@ -139,3 +139,13 @@ def test_the_cpu_of_this_machine_is_not_that_of_another() -> None:
 def test_what_is_no_text_is_refused(target: Any) -> None:
     with pytest.raises(TargetError, match="a target is text such as native or pi4, not"):
         Target.parse(target)
+
+
+def test_the_innermost_open_target_is_the_current_one() -> None:
+    assert Target.current() is None
+    with Target.parse("pi4") as outer:
+        with Target.parse("x86-64"):
+            assert str(Target.current()) == "x86-64"
+        assert Target.current() is outer
+    with pytest.raises(TargetError, match="no target is current"):
+        Target.current(allow_none=False)
