@@ -71,11 +71,12 @@ class Expr:
     """An expression; arithmetic on it builds larger ones with numpy's promotion rules."""
 
     # What was found out of the tree below, which never changes: `memo` keeps it.
-    __slots__ = ("_memo_key", "_memo_poly", "_memo_vars")
+    __slots__ = ("_memo_key", "_memo_poly", "_memo_size", "_memo_vars")
 
     dtype: DType
     _memo_key: str
     _memo_poly: Any
+    _memo_size: int
     _memo_vars: Any
 
     __add__ = _left("add")
@@ -334,6 +335,8 @@ def unify(a: ExprLike, b: ExprLike) -> tuple[Expr, Expr]:
         y = b
     else:
         x, y = as_expr(a), as_expr(b)
+    if x.dtype == y.dtype:
+        return x, y
     # An index (of sizes and loop variables) beside a float is a number: it takes the float's dtype.
     if x.dtype.is_float and _is_index(y):
         return x, cast(x.dtype, y)

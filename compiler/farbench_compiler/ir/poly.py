@@ -71,6 +71,8 @@ def add(a: Poly, b: Poly, factor: int = 1) -> Poly:
     """Give a + factor * b."""
     if not b.terms:
         return Poly(a.terms, a.constant + b.constant * factor, a.pure and b.pure)
+    if factor == 1 and not a.terms:
+        return Poly(b.terms, a.constant + b.constant, a.pure and b.pure)
     terms = dict(a.terms)
     for name, term in b.terms.items():
         old = terms.get(name)

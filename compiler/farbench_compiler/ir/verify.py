@@ -47,7 +47,7 @@ from farbench_compiler.ir.stmt import (
     Stmt,
     Store,
 )
-from farbench_compiler.ir.visit import children
+from farbench_compiler.ir.visit import expr_children
 
 Stage = Literal["lowered", "linear", "flat"]
 
@@ -183,27 +183,30 @@ class _Verifier:
     def _access(
         self, buffer: Buffer, indices: tuple[Expr, ...], value: DType, node: Expr | Stmt
     ) -> None:
-        self._need(buffer.uid in self._buffers, f"{buffer.name} is not allocated here", node)
+        if buffer.uid not in self._buffers:
+            raise self._fail(f"{buffer.name} is not allocated here", node)
         wanted = 1 if self._rules.one_index else len(buffer.shape)
-        self._need(len(indices) == wanted, f"{wanted} indices expected", node)
+        # Here and below, what happens most often makes no text.
+        if len(indices) != wanted:
+            raise self._fail(f"{wanted} indices expected", node)
         lanes = max((i.dtype.lanes for i in indices), default=1)
-        self._need(
-            value == buffer.dtype.with_lanes(lanes),
-            f"{value} does not fit {buffer.dtype} at {lanes} lanes",
-            node,
-        )
+        if value != (buffer.dtype if lanes == 1 else buffer.dtype.with_lanes(lanes)):
+            raise self._fail(f"{value} does not fit {buffer.dtype} at {lanes} lanes", node)
         for index in indices:
-            self._need(index.dtype.is_int, f"the index is {index.dtype}", node)
+            if not index.dtype.is_int:
+                raise self._fail(f"the index is {index.dtype}", node)
             self._expr(index)
 
     def _expr(self, e: Expr) -> None:
-        if any(id(e) in legal for legal in self._legal):
-            return
+        for legal in self._legal:
+            if id(e) in legal:
+                return
         self._check(e)
         self._legal[-1].add(id(e))
 
     def _check(self, e: Expr) -> None:
-        self._need(type(e) in self._rules.exprs, f"no {type(e).__name__} belongs here", e)
+        if type(e) not in self._rules.exprs:
+            raise self._fail(f"no {type(e).__name__} belongs here", e)
         match e:
             case Var(_, _, uid):
                 self._need(uid in self._vars, "the variable is bound nowhere", e)
@@ -213,9 +216,8 @@ class _Verifier:
             case _:
                 problem = _type_problem(e)
                 self._need(problem is None, problem or "", e)
-        for child in children(e):
-            if isinstance(child, Expr):
-                self._expr(child)
+        for child in expr_children(e):
+            self._expr(child)
 
 
 def _call_problem(e: Call) -> str | None:

@@ -123,6 +123,16 @@ def walk(node: Node) -> Iterator[Node]:
             stack.extend(below[::-1])
 
 
+def node_count(e: Expr) -> int:
+    """Count the nodes of an expression; a part that stands in two places counts twice."""
+    try:
+        known: int = e._memo_size
+    except AttributeError:
+        known = 1 + sum(map(node_count, expr_children(e)))
+        object.__setattr__(e, "_memo_size", known)
+    return known
+
+
 def free_vars(node: Node) -> set[Var]:
     """Collect the variables that are read, bound or not."""
     if isinstance(node, Expr):

@@ -18,7 +18,7 @@ from farbench_compiler.ir.poly import Poly
 from farbench_compiler.ir.prove import Prover
 from farbench_compiler.ir.simplify import Simplifier, sequence
 from farbench_compiler.ir.stmt import Allocate, For, IfThen, Let, Seq, Stmt
-from farbench_compiler.ir.visit import map_children, substitute, walk
+from farbench_compiler.ir.visit import map_children, node_count, substitute
 from farbench_compiler.lower.threshold import Threshold, code_size, thresholds
 
 # A copy of a body is made while the program stays below this size, in nodes once unrolled.
@@ -116,7 +116,7 @@ class _Partitioner:
         cut = known.simplifier.expr(binary("min", low, end))
         if s.kind in ("vectorized", "unrolled") and not isinstance(cut, IntImm):
             return None
-        if sum(1 for _ in walk(cut)) > CUT_LIMIT:
+        if node_count(cut) > CUT_LIMIT:
             return None
         never = known.proves(s.begin - cut) if found.below else known.proves(cut - end)
         if never or not self.budget.takes(code_size(s.body)):

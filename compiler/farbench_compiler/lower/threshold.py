@@ -14,7 +14,7 @@ from farbench_compiler.ir.relax import Relaxer
 from farbench_compiler.ir.simplify import Simplifier
 from farbench_compiler.ir.stmt import For, IfThen, Let, Stmt, Store
 from farbench_compiler.ir.structural import key
-from farbench_compiler.ir.visit import children, free_vars, walk
+from farbench_compiler.ir.visit import children, free_vars, node_count, walk
 
 Ranges = Mapping[Var, Interval]
 
@@ -58,11 +58,13 @@ class _Guard:
 def thresholds(body: Stmt, var: Var, ranges: Ranges) -> Iterator[Threshold]:
     """Find the thresholds of the guards in the body of a loop over `var`."""
     seen: set[str] = set()
-    total = code_size(body)
+    total: int | None = None
     for guard in _guards(body, {}, 1):
-        # A copy of much code for the sake of a little (a padded border) would not pay.
-        if guard.choice and guard.size * CHOICE_SHARE < total:
-            continue
+        if guard.choice:
+            total = code_size(body) if total is None else total
+            # A copy of much code for the sake of a little (a padded border) would not pay.
+            if guard.size * CHOICE_SHARE < total:
+                continue
         if not any(var in term.atoms for term in guard.fact.terms.values()):
             continue
         found = _solve(guard.fact, var, guard.inner, ranges)
@@ -84,10 +86,11 @@ def _guards(s: Stmt, inner: Ranges, times: int) -> Iterator[_Guard]:
         case IfThen(cond, _, _):
             yield from (_Guard(fact, inner, 0, False) for fact in facts_of(cond))
         case Store(_, _, value):
-            size = times * code_size(s)
-            for n in walk(value):
-                if isinstance(n, IfThenElse):
-                    yield from (_Guard(fact, inner, size, True) for fact in facts_of(n.cond))
+            choices = [n for n in walk(value) if isinstance(n, IfThenElse)]
+            size = times * code_size(s) if choices else 0
+            for n in choices:
+                yield from (_Guard(fact, inner, size, True) for fact in facts_of(n.cond))
+            return
     for child in children(s):
         if isinstance(child, Stmt):
             yield from _guards(child, inner, times)
@@ -131,8 +134,7 @@ def code_size(s: Stmt) -> int:
     if isinstance(s, For):
         return 1 + _copies(s) * code_size(s.body)
     return 1 + sum(
-        code_size(child) if isinstance(child, Stmt) else sum(1 for _ in walk(child))
-        for child in children(s)
+        node_count(child) if isinstance(child, Expr) else code_size(child) for child in children(s)
     )
 
 

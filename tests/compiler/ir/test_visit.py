@@ -28,7 +28,14 @@ from farbench_compiler.ir.expr import (
 )
 from farbench_compiler.ir.stmt import Allocate, Evaluate, For, IfThen, Let, Seq, Stmt, Store
 from farbench_compiler.ir.structural import key, same
-from farbench_compiler.ir.visit import Extension, free_vars, map_children, substitute, walk
+from farbench_compiler.ir.visit import (
+    Extension,
+    free_vars,
+    map_children,
+    node_count,
+    substitute,
+    walk,
+)
 
 X, Y = Var("x"), Var("y")
 T = X < Y
@@ -96,3 +103,10 @@ def test_foreign_nodes_take_part() -> None:
     assert X in free_vars(Binary("add", Twice(X), Y, X.dtype))
     assert same(Twice(X), Twice(X))
     assert not same(Twice(X), Twice(Y))
+
+
+@pytest.mark.parametrize("e", EXPRS)
+def test_nodes_are_counted_as_a_walk_meets_them(e: Expr) -> None:
+    twice = (e, e) if isinstance(e, Var) else (IntImm(1), e)
+    for root in (e, Call("pow", twice, e.dtype)):
+        assert node_count(root) == node_count(root) == sum(1 for _ in walk(root))
