@@ -43,6 +43,11 @@ class Stage(Loops, Attachable):
         loops = [f"{self.kinds.get(iv, 'serial')} {iv.name}" for iv in self.leaf_iter_vars]
         return f"Stage({self.name}: {', '.join(loops)}; {self.attach})"
 
+    @property
+    def is_scheduled(self) -> bool:
+        """Whether any of the loops was changed or marked, or is to do something of its own."""
+        return super().is_scheduled or bool(self.tensorized or self.lookaheads)
+
     def tensorize(self, axis: IterVar, intrin: TensorIntrin) -> None:
         """Let a declared intrinsic compute what the loop and those inside it do.
 
@@ -69,7 +74,7 @@ class Stage(Loops, Attachable):
                 f"compute_inline: stage {self.name} reduces over "
                 f"{op.reduce_axis[0].name}; use compute_at"
             )
-        if self.is_scheduled or self.tensorized or self.lookaheads:
+        if self.is_scheduled:
             raise ScheduleError(
                 f"compute_inline: stage {self.name} has scheduled loops, which inlining would drop"
             )

@@ -53,6 +53,9 @@ def _shape_loops(draw: st.DrawFn, stage: te.Stage) -> None:
             getattr(stage, kind)(axis)
         elif draw(st.integers(0, 5)) == 0:
             stage.pragma(axis, "auto_unroll_max_step", draw(st.integers(0, 40)))
+        given = [t for t in stage.op.input_tensors if not t.op.input_tensors]
+        if given and kind != "vectorize" and draw(st.integers(0, 5)) == 0:
+            stage.prefetch(draw(st.sampled_from(given)), axis, draw(st.integers(1, 3)))
 
 
 def _readers(sch: te.Schedule, stage: te.Stage) -> list[te.Stage]:
