@@ -62,9 +62,11 @@ def add(a: Interval, b: Interval) -> Interval:
 def scale(a: Interval, by: int) -> Interval:
     """Bound a multiple."""
     low, high = a.numbers
-    x, y = None if low is None else low * by, None if high is None else high * by
+    if by == 1 and low is a.low and high is a.high:
+        return a
     if by == 0:
         return Interval(0, 0)
+    x, y = None if low is None else low * by, None if high is None else high * by
     return Interval(x, y) if by > 0 else Interval(y, x)
 
 

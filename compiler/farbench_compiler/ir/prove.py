@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from farbench_compiler.ir import poly as P
 from farbench_compiler.ir.expr import Binary, Compare, Expr, IntImm, Logic, Not, Var
-from farbench_compiler.ir.interval import Interval, add, bounds, multiply, scale
+from farbench_compiler.ir.interval import Interval, bounds, multiply, scale
 from farbench_compiler.ir.poly import Poly
 from farbench_compiler.ir.structural import key
 
@@ -28,13 +28,19 @@ class Prover:
 
     def bounds(self, p: Poly) -> Interval:
         """Bound a polynomial by numbers."""
-        total = Interval(p.constant, p.constant)
+        low: int | None = p.constant
+        high: int | None = p.constant
         for term in p.terms.values():
-            product = Interval(1, 1)
-            for atom in term.atoms:
+            first, *others = term.atoms
+            product = self._atom(first)
+            for atom in others:
                 product = multiply(product, self._atom(atom))
-            total = add(total, scale(product, term.coefficient))
-        return total
+            least, most = scale(product, term.coefficient).numbers
+            low = None if low is None or least is None else low + least
+            high = None if high is None or most is None else high + most
+            if low is None and high is None:
+                break
+        return Interval(low, high)
 
     def _atom(self, atom: Expr) -> Interval:
         name = key(atom)

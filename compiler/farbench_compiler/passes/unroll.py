@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 
-from farbench_compiler.ir.expr import Binary, Expr, IntImm, Var
+from farbench_compiler.ir.expr import Binary, Expr, FloatImm, IntImm, Var
 from farbench_compiler.ir.fold import fold_int
 from farbench_compiler.ir.simplify import sequence
 from farbench_compiler.ir.stmt import For, LoopFunction, Stmt
@@ -59,14 +59,14 @@ class _Unroller:
     def expr(self, e: Expr, values: Mapping[int, IntImm]) -> Expr:
         if isinstance(e, Var):
             return values.get(e.uid, e)
-        state = []
-        for uid in self._variables(e):
-            value = values.get(uid)
-            if value is not None:
-                state.append(value.value)
+        if not values or isinstance(e, (IntImm, FloatImm)):
+            return e
+        known = self._used.get(id(e))
+        used = known[1] if known is not None else self._variables(e)
+        state = tuple([values[uid].value for uid in used if uid in values])
         if not state:
             return e
-        key = (id(e), tuple(state))
+        key = (id(e), state)
         made = self._made.get(key)
         if made is None:
             made = map_children(e, lambda child: self.expr(child, values))
