@@ -10,6 +10,7 @@ import hashlib
 import re
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 
 from farbench_compiler import passes
 from farbench_compiler.artifact import Artifact
@@ -18,10 +19,11 @@ from farbench_compiler.errors import LoweringError
 from farbench_compiler.ir.expr import Buffer, Cast, Expr, IntImm, Load, Var
 from farbench_compiler.ir.printer import to_text
 from farbench_compiler.ir.stmt import Allocate, For, LoopFunction
-from farbench_compiler.ir.visit import map_children, walk
+from farbench_compiler.ir.visit import map_children, substitute, walk
 from farbench_compiler.llvm import emit, symbol_of
 from farbench_compiler.lower import lower
 from farbench_compiler.target import Target
+from farbench_compiler.te.compute import UNNAMED
 from farbench_compiler.te.schedule import Schedule
 from farbench_compiler.te.tensor import Tensor
 from farbench_compiler.toolchain import data_object
@@ -113,6 +115,7 @@ def _check_names(functions: Sequence[LoopFunction]) -> None:
 
 
 def _entry(fn: LoopFunction, flat: LoopFunction, target: Target) -> Entry:
+    fn = _unnamed_apart(fn)
     symbols = tuple(symbol.name for symbol in fn.symbols)
     names = [arg.name for arg in fn.args if isinstance(arg, Var) and arg not in fn.symbols]
     for name in (*symbols, *names):
@@ -130,6 +133,22 @@ def _entry(fn: LoopFunction, flat: LoopFunction, target: Target) -> Entry:
         reassociated=reductions,
         fast_math=target.fast_math,
     )
+
+
+def _unnamed_apart(fn: LoopFunction) -> LoopFunction:
+    """Number the sizes and parameters that were given no name, where there are several."""
+    unnamed = [v for v in fn.scalars if v.name == UNNAMED]
+    if len(unnamed) < 2:
+        return fn
+    numbered = {v: Var(f"{UNNAMED}_{i}", v.dtype) for i, v in enumerate(unnamed)}
+
+    def renamed(arg: Buffer | Var) -> Buffer | Var:
+        if isinstance(arg, Var):
+            return numbered.get(arg, arg)
+        return replace(arg, shape=tuple(substitute(n, numbered) for n in arg.shape))
+
+    symbols = tuple(numbered.get(v, v) for v in fn.symbols)
+    return replace(fn, args=tuple(map(renamed, fn.args)), symbols=symbols)
 
 
 def _argument(arg: Buffer | Var) -> TensorArg | ScalarArg:

@@ -99,6 +99,29 @@ def test_parameters_of_one_name_are_refused() -> None:
         build(te.create_schedule(c.op), [x, y, c])
 
 
+def test_sizes_without_a_name_are_numbered() -> None:
+    a = te.placeholder((te.var(), te.var()), name="A")
+    b = te.compute((a.shape[1], a.shape[0]), lambda i, j: a[j, i], name="B")
+    (entry,) = build(te.create_schedule(b.op), [a, b]).manifest.entries
+    assert entry.symbols == ("tindex_0", "tindex_1")
+    assert [arg.shape for arg in entry.args if isinstance(arg, TensorArg)] == [
+        ("tindex_0", "tindex_1"),
+        ("tindex_1", "tindex_0"),
+    ]
+
+
+def test_a_shape_may_hang_on_a_parameter() -> None:
+    n, step = te.var("n"), te.var("step")
+    a = te.placeholder((n,), name="A")
+    b = te.compute((n // step,), lambda i: a[i * step], name="B")
+    (entry,) = build(te.create_schedule(b.op), [a, b, step]).manifest.entries
+    assert entry.symbols == ("n",)
+    assert entry.args[1:] == (
+        TensorArg("B", "float32", ("n // step",), 64, writable=True),
+        ScalarArg("step", "int64"),
+    )
+
+
 def test_a_wrong_target_is_told_first() -> None:
     with pytest.raises(TargetError):
         build(*vector_add(), target="pi44")

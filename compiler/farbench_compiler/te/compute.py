@@ -21,7 +21,11 @@ Shape = Sequence[ExprLike] | ExprLike
 Body = Callable[..., ExprLike | Sequence[ExprLike]]
 
 
-def var(name: str = "tindex", dtype: str | DType = INT64) -> Var:
+# A size or parameter that was given no name; several may be, in one program.
+UNNAMED = "tindex"
+
+
+def var(name: str = UNNAMED, dtype: str | DType = INT64) -> Var:
     """Make a size (int64, found from the shapes of the arguments) or a scalar parameter."""
     return Var(name, _dtype(dtype))
 

@@ -28,7 +28,7 @@ Argument = ArrayFacts | int | float | bool
 
 @dataclass(frozen=True)
 class Bound:
-    """A call that fits: 8-byte slots in calling order, and the sizes found from the shapes."""
+    """A call that fits: 8-byte slots in calling order, and sizes and integers by name."""
 
     scalars: tuple[int, ...]
     symbols: Mapping[str, int] = field(default_factory=dict)
@@ -100,6 +100,8 @@ def _take(
     except ArgumentError as cause:
         raise _Misfit(str(cause)) from None
     if formal.name not in entry.symbols:
+        if isinstance(actual, int):
+            symbols[formal.name] = actual  # computed sizes may hang on it
         return slot
     _settle(formal.name, slot, symbols, None)
     return None

@@ -1,7 +1,8 @@
 """What a compiled library says of itself: entries, arguments, target, needs.
 
 The compiler writes it, the device reads it, the wire carries it. Shapes are tuples of `Dim`: an
-int, the name of a size symbol, or an integer expression over symbols ("n + 1", "n // 2 * 3").
+int, the name of a size symbol, or an integer expression over symbols
+and integer parameters ("n + 1", "n // 2 * 3").
 """
 
 from __future__ import annotations

@@ -26,6 +26,7 @@ def _unique(what: str, names: list[str]) -> None:
 def _check_entry(entry: Entry) -> None:
     _unique(f"{entry.name} symbol", list(entry.symbols))
     known = set(entry.symbols)
+    numbers = {a.name for a in entry.args if isinstance(a, ScalarArg) and "int" in a.dtype}
     found: set[str] = set()
     for arg in entry.args:
         if isinstance(arg, ScalarArg):
@@ -35,7 +36,7 @@ def _check_entry(entry: Entry) -> None:
                     f"entry {entry.name!r}: size {arg.name!r} is {arg.dtype}, not an integer"
                 )
         else:
-            found |= _check_shape(entry, arg, known)
+            found |= _check_shape(entry, arg, known | numbers)
     for symbol in entry.symbols:
         if symbol not in found:
             raise ManifestError(
@@ -45,7 +46,7 @@ def _check_entry(entry: Entry) -> None:
 
 
 def _check_shape(entry: Entry, arg: TensorArg, known: set[str]) -> set[str]:
-    """Check one shape; give the symbols that it tells by a dimension of their own."""
+    """Check one shape; give the names that it tells by a dimension of their own."""
     for dim in arg.shape:
         for name in symbols_of(dim) if isinstance(dim, str) else ():
             if name not in known:

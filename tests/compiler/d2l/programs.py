@@ -5,30 +5,13 @@ Written in the style of TVM's te, with the names that its users write.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from farbench import te, topi
 
-Array = NDArray[Any]
-Made = tuple[te.Schedule, list[te.Tensor]]
-
-
-@dataclass(frozen=True)
-class Lesson:
-    """A program: its schedule and arguments, the shapes of its inputs, and the same in numpy."""
-
-    name: str
-    build: Callable[[], Made]
-    shapes: Sequence[tuple[int, ...]]
-    reference: Callable[..., Array]
-
-    def __str__(self) -> str:
-        return self.name
+from .lesson import Array, Lesson, Made
 
 
 def vector_add() -> Made:
@@ -122,6 +105,71 @@ def convolution() -> Made:
     return s, [x, w, y]
 
 
+def strided_convolution() -> Made:
+    """Convolve every second place, in tiles that a write cache keeps near."""
+    x, w = te.placeholder((3, 15, 15), name="X"), te.placeholder((4, 3, 3, 3), name="K")
+    c, kh, kw = (te.reduce_axis((0, 3), name=name) for name in ("ric", "rkh", "rkw"))
+    near = _padded(x, 1)
+    y = te.compute(
+        (4, 8, 8),
+        lambda o, i, j: te.sum(near[c, i * 2 + kh, j * 2 + kw] * w[o, c, kh, kw], axis=[c, kh, kw]),
+        name="Y",
+    )
+    s = te.create_schedule(y.op)
+    cached = s.cache_write(y, "local")
+    o, h, v = s[y].op.axis
+    h_out, v_out, _, _ = s[y].tile(h, v, 4, 4)
+    tiles = s[y].fuse(o, h_out, v_out)
+    s[y].parallel(tiles)
+    s[cached].compute_at(s[y], tiles)
+    _, row, column = s[cached].op.axis
+    s[cached].reorder(*s[cached].op.reduce_axis, row, column)
+    s[cached].vectorize(column)
+    s[cached].unroll(row)
+    s[near].parallel(s[near].op.axis[0])
+    return s, [x, w, y]
+
+
+def packing_convolution() -> Made:
+    """Pack data and kernel in blocks of channels, convolve, and unpack, each stage scheduled."""
+    block, o_blocks, i_blocks = 4, 3, 2
+    x, w = te.placeholder((8, 8, 8), name="X"), te.placeholder((12, 8, 3, 3), name="K")
+    near = _padded(x, 1)
+    data = te.compute(
+        (i_blocks, 10, 10, block), lambda c, i, j, n: near[c * block + n, i, j], name="PackedX"
+    )
+    kernel = te.compute(
+        (o_blocks, i_blocks, 3, 3, block, block),
+        lambda o, c, i, j, n, m: w[o * block + m, c * block + n, i, j],
+        name="PackedK",
+    )
+    c, n = te.reduce_axis((0, i_blocks), name="c"), te.reduce_axis((0, block), name="n")
+    kh, kw = (te.reduce_axis((0, 3), name=name) for name in ("kh", "kw"))
+    packed = te.compute(
+        (o_blocks, 8, 8, block),
+        lambda o, i, j, m: te.sum(
+            data[c, i + kh, j + kw, n] * kernel[o, c, kh, kw, n, m], axis=[c, kh, kw, n]
+        ),
+        name="PackedY",
+    )
+    y = te.compute((12, 8, 8), lambda o, i, j: packed[o // block, i, j, o % block], name="Y")
+    s = te.create_schedule(y.op)
+    cached = s.cache_write(packed, "local")
+    o, h, v, lane = s[packed].op.axis
+    s[packed].parallel(s[packed].fuse(o, h))
+    v_out, _ = s[packed].split(v, factor=4)
+    s[cached].compute_at(s[packed], v_out)
+    _, _, column, lane = s[cached].op.axis
+    s[cached].reorder(c, kh, kw, n, column, lane)
+    s[cached].unroll(n)
+    s[cached].unroll(column)
+    s[cached].vectorize(lane)
+    for stage in (data, kernel, y):
+        s[stage].parallel(s[stage].fuse(*stage.op.axis[0:2]))
+        s[stage].unroll(stage.op.axis[-1])
+    return s, [x, w, y]
+
+
 def packed_convolution() -> Made:
     """Convolve in blocks of channels: [channel block, row, column, channel]."""
     block = 4
@@ -208,6 +256,22 @@ def mean_pooling() -> Made:
     return _pooling("mean")
 
 
+def fused_pooling() -> Made:
+    """Pool with the border computed where it is read, rows shared and columns in vectors."""
+    x = te.placeholder((4, 12, 12), name="X")
+    kh, kw = (te.reduce_axis((0, 3), name=name) for name in ("kh", "kw"))
+    near = _padded(x, 1, float("-inf"))
+    y = te.compute(
+        (4, 12, 12), lambda c, i, j: te.max(near[c, i + kh, j + kw], axis=[kh, kw]), name="Y"
+    )
+    s = te.create_schedule(y.op)
+    te.schedule.AutoInlineInjective(s)
+    c, h, w = y.op.axis[0:3]
+    s[y].parallel(s[y].fuse(c, h))
+    s[y].vectorize(w)
+    return s, [x, y]
+
+
 def batch_norm() -> Made:
     """Normalise channels by operators on whole tensors that broadcast."""
     x = te.placeholder((6, 10, 10), name="X")
@@ -246,6 +310,13 @@ LESSONS = (
     Lesson("matmul reordered", matmul_reordered, [(20, 18), (18, 24)], np.matmul),
     Lesson("matmul blocked", matmul_blocked, [(36, 28), (28, 40)], np.matmul),
     Lesson("convolution", convolution, [(3, 12, 12), (8, 3, 3, 3)], _convolved),
+    Lesson(
+        "strided convolution",
+        strided_convolution,
+        [(3, 15, 15), (4, 3, 3, 3)],
+        lambda x, w: _convolved(x, w)[:, ::2, ::2],
+    ),
+    Lesson("packing convolution", packing_convolution, [(8, 8, 8), (12, 8, 3, 3)], _convolved),
     Lesson("packed convolution", packed_convolution, [(2, 10, 10, 4), (3, 2, 3, 3, 4, 4)], _packed),
     Lesson(
         "depthwise convolution",
@@ -255,6 +326,12 @@ LESSONS = (
     ),
     Lesson(
         "max pooling", max_pooling, [(4, 12, 12)], lambda x: _windows(x, 1, -np.inf).max((-2, -1))
+    ),
+    Lesson(
+        "fused pooling",
+        fused_pooling,
+        [(4, 12, 12)],
+        lambda x: _windows(x, 1, -np.inf).max((-2, -1)),
     ),
     Lesson("mean pooling", mean_pooling, [(4, 12, 12)], lambda x: _windows(x, 1).mean((-2, -1))),
     Lesson(

@@ -49,7 +49,7 @@ class BoardMachine:
             file.write_bytes(buffer.tobytes())
         status = self._ask(str(library), symbol_of(fn.name), [str(f) for f in files], [*scalars])
         for file, buffer in zip(files, buffers, strict=True):
-            buffer.view("u1").reshape(-1)[...] = bytearray(file.read_bytes())
+            buffer.reshape(-1).view("u1")[...] = bytearray(file.read_bytes())
         return status
 
     def _ask(self, *request: Any) -> int:

@@ -51,6 +51,26 @@ def test_what_fits_gives_symbols_then_scalars() -> None:
     assert bound.scalars == (6, 5, struct.unpack("<I", struct.pack("<f", 0.5))[0])
 
 
+def test_a_computed_size_may_hang_on_an_integer_parameter() -> None:
+    every = Entry(
+        "every",
+        "every",
+        (
+            TensorArg("A", "float32", ("n",), 64, False),
+            TensorArg("B", "float32", ("(n - first) // step",), 64, True),
+            ScalarArg("first", "int32"),
+            ScalarArg("step", "int32"),
+        ),
+        ("n",),
+    )
+    out = ArrayFacts("float32", (2,), 256)
+    assert bind(every, (A, out, 1, 2)).scalars == (6, 1, 2)
+    with pytest.raises(ArgumentError, match=r"with n = 6, first = 0, step = 2, got float32\[2\]"):
+        bind(every, (A, out, 0, 2))
+    with pytest.raises(ArgumentError, match="argument 2"):
+        bind(every, (A, out, 1, 0))
+
+
 def test_no_arguments() -> None:
     assert bind(Entry("f", "f", ()), ()).scalars == ()
 
