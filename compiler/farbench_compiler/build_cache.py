@@ -30,6 +30,7 @@ from farbench_rpc import manifest
 
 _SOURCES = (".py", ".c", ".h", ".json")
 IN_MEMORY = 128  # artifacts, some tens of KiB each
+IN_MEMORY_BYTES = 256 << 20  # which counts where they hold weights
 ON_DISK_BYTES = 256 << 20
 _SWEEP_EVERY = 64  # entries written between two looks at the folder's size
 
@@ -80,13 +81,18 @@ def remember(key: str | None, make: Callable[[], Artifact]) -> Artifact:
             return found
     found = _read(key)
     if found is None:
-        found = replace(make(), keep=lambda linked: _write(key, linked))
+        found = make()
         _write(key, found)
+    found = replace(found, keep=lambda linked: _write(key, linked))
     with _lock:
         _recent[key] = found
-        while len(_recent) > IN_MEMORY:
+        while len(_recent) > IN_MEMORY or _held_bytes() > IN_MEMORY_BYTES:
             _recent.popitem(last=False)
     return found
+
+
+def _held_bytes() -> int:
+    return sum(len(part) for a in _recent.values() for part in (*a.objects, a.linked, a.llvm_ir))
 
 
 def clear() -> None:
@@ -119,7 +125,10 @@ def _assembler(llvm_ir: str, target: Target) -> Callable[[], str]:
 
 
 def _write(key: str, artifact: Artifact) -> None:
-    """Keep an artifact on disk, once more when it is linked; a folder that cannot be written is no error of a build."""
+    """Keep an artifact on disk, and once more when it is linked.
+
+    A folder that cannot be written is no error of a build.
+    """
     global _written
     path = _path(key)
     with contextlib.suppress(OSError):

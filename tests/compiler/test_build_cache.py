@@ -37,14 +37,31 @@ def test_an_equal_program_is_the_same_artifact() -> None:
     assert made() is not made(factor=8)
 
 
+@pytest.mark.parametrize(("cap", "kept"), [("IN_MEMORY", 2), ("IN_MEMORY_BYTES", 0)])
+def test_memory_holds_so_many_and_so_much(
+    monkeypatch: pytest.MonkeyPatch, cap: str, kept: int
+) -> None:
+    artifacts = [made(factor) for factor in (2, 4, 8)]
+    assert [made(factor) is a for factor, a in zip((2, 4, 8), artifacts, strict=True)] == [True] * 3
+    monkeypatch.setattr(build_cache, cap, kept)
+    again = made(16)
+    assert again.get_source()
+    assert (made(16) is again) == (kept > 0)
+    assert made(2) is not artifacts[0]
+
+
 def test_a_build_without_the_cache_is_made_anew() -> None:
     assert made(cache=False) is not made(cache=False)
 
 
-def test_another_process_reads_what_was_linked(tmp_path: Path) -> None:
+def test_another_process_reads_what_was_built_and_linked(tmp_path: Path) -> None:
     first = made()
-    library = first.link()
-    assert len(entries(tmp_path)) == 1
+    (entry,) = entries(tmp_path)
+    build_cache.clear()
+    second = made()
+    assert (second.objects, second.linked) == (first.objects, b"")
+    library = second.link()
+    assert entries(tmp_path) == [entry]
     build_cache.clear()
     second = made()
     assert second is not first
