@@ -237,13 +237,19 @@ def resize3d(
 
 def resize(
     data: Tensor, size: Sizes, layout: str = "NCHW", method: str = "bilinear",
-    coordinate_transformation_mode: str = "half_pixel", out_dtype: OutDtype = None,
+    coordinate_transformation_mode: str | bool = "half_pixel", out_dtype: OutDtype = None,
     output_shape: Sizes | None = None,
 ) -> Tensor:  # fmt: skip
-    """Do as `resize2d` does, under the name of 2020."""
+    """Do as `resize2d` does, under the name until 2021.
+
+    Until 2019 the mode was a truth value: whether the corners are aligned.
+    """
+    mode = coordinate_transformation_mode
+    if isinstance(mode, bool):
+        mode = "align_corners" if mode else "asymmetric"
     return _resize(
-        "image.resize", "HW", data, (), size, layout, method, coordinate_transformation_mode, "",
-        -0.5, False, 0.0, out_dtype, output_shape,
+        "image.resize", "HW", data, (), size, layout, method, mode, "", -0.5, False, 0.0, out_dtype,
+        output_shape,
     )  # fmt: skip
 
 

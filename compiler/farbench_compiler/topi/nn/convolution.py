@@ -99,6 +99,8 @@ def conv(
     layout = Layout.parse(op, data_layout, "NC", inp)
     if "c" in layout.letters:
         raise refusal(op, f"layout {data_layout!r} is packed; use conv2d_NCHWc")
+    if not 1 <= rank <= len(_TAPS):
+        raise refusal(op, f"{inp.name} has {rank} axes beside N and C; give 1 to {len(_TAPS)}")
     taps = layout.spatial
     first = layout.letters.startswith("NC")
     kernel = Layout.parse(op, kernel_layout or (f"OI{taps}" if first else f"{taps}IO"), "OI", filt)
@@ -177,10 +179,16 @@ def conv2d(
     data_layout: str = "NCHW",
     kernel_layout: str = "",
     out_dtype: OutDtype = None,
+    *,
+    layout: str = "",
 ) -> Tensor:
-    """Convolve images in layout NCHW, NHWC or HWCN; `padding` also (top, left, bottom, right)."""
+    """Convolve images in layout NCHW, NHWC or HWCN; `padding` also (top, left, bottom, right).
+
+    `layout` is `data_layout` under its name until 2021.
+    """
     check_rank("nn.conv2d", input, 4)
-    return conv(input, filter, strides, padding, dilation, 1, data_layout, kernel_layout, out_dtype)
+    layout = layout or data_layout
+    return conv(input, filter, strides, padding, dilation, 1, layout, kernel_layout, out_dtype)
 
 
 def conv2d_nchw(

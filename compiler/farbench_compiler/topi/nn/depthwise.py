@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from farbench_compiler.ir.expr import Expr, as_expr
 from farbench_compiler.te import Tensor
-from farbench_compiler.topi.arguments import Numbers, check_rank, check_same
+from farbench_compiler.topi.arguments import Numbers, check_rank, check_same, refusal
 from farbench_compiler.topi.layout import Layout
 from farbench_compiler.topi.nn.convolution import Convolution, OutDtype
 from farbench_compiler.topi.nn.window import Padding, windows
@@ -28,6 +28,10 @@ def depthwise_conv2d_nhwc(
 
     With the kernel layout HWIO the filter is [H, W, M, C].
     """
+    if kernel_layout not in ("HWOI", "HWIO"):
+        raise refusal(
+            "nn.depthwise_conv2d_nhwc", f"kernel_layout {kernel_layout!r}; give HWOI or HWIO"
+        )
     kernel = "HWMC" if kernel_layout == "HWIO" else "HWCM"
     return _depthwise(Input, Filter, stride, padding, dilation, ("NHWC", kernel), out_dtype)
 

@@ -15,6 +15,15 @@ from farbench_compiler.topi.nn.window import Padding, Window, padded, windows
 _AXES = "DHW"
 
 
+def pool(
+    data: Tensor, kernel: Numbers, stride: Numbers, padding: Padding, pool_type: str,
+    ceil_mode: bool = False, layout: str = "NCHW", count_include_pad: bool = True,
+) -> Tensor:  # fmt: skip
+    """Do as `pool2d` does without dilation, under the name until 2021."""
+    return _pool(2, data, kernel, stride, 1, padding, pool_type, ceil_mode, layout,
+                 count_include_pad)  # fmt: skip
+
+
 def pool1d(
     data: Tensor, kernel: Numbers, stride: Numbers, dilation: Numbers, padding: Padding,
     pool_type: str, ceil_mode: bool = False, layout: str = "NCW", count_include_pad: bool = True,

@@ -23,8 +23,8 @@ from farbench_compiler.topi.nn.window import Padding, padding_edges, windows
 
 
 def conv1d_transpose_ncw(
-    data: Tensor, kernel: Tensor, stride: Numbers, padding: Padding, out_dtype: OutDtype,
-    output_padding: Numbers,
+    data: Tensor, kernel: Tensor, stride: Numbers, padding: Padding,
+    out_dtype: OutDtype = None, output_padding: Numbers = 0,
 ) -> Tensor:  # fmt: skip
     """Give [N, O, (W - 1) * stride - padding + kernel + output_padding] of a kernel [I, O, W]."""
     return _transposed("NCW", data, kernel, stride, padding, out_dtype, output_padding, 1)
@@ -39,8 +39,8 @@ def group_conv1d_transpose_ncw(
 
 
 def conv2d_transpose_nchw(
-    Input: Tensor, Filter: Tensor, strides: Numbers, padding: Padding, out_dtype: OutDtype,
-    output_padding: Numbers,
+    Input: Tensor, Filter: Tensor, strides: Numbers, padding: Padding,
+    out_dtype: OutDtype = None, output_padding: Numbers = 0,
 ) -> Tensor:  # fmt: skip
     """Give what a convolution by `Filter` [I, O, H, W] with these strides would come from."""
     return _transposed("NCHW", Input, Filter, strides, padding, out_dtype, output_padding, 1)
@@ -55,8 +55,8 @@ def group_conv2d_transpose_nchw(
 
 
 def conv3d_transpose_ncdhw(
-    Input: Tensor, Filter: Tensor, strides: Numbers, padding: Padding, out_dtype: OutDtype,
-    output_padding: Numbers,
+    Input: Tensor, Filter: Tensor, strides: Numbers, padding: Padding,
+    out_dtype: OutDtype = None, output_padding: Numbers = 0,
 ) -> Tensor:  # fmt: skip
     """Give what a convolution by `Filter` [I, O, D, H, W] with these strides would come from."""
     return _transposed("NCDHW", Input, Filter, strides, padding, out_dtype, output_padding, 1)

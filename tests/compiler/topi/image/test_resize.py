@@ -192,6 +192,12 @@ def test_dtypes_and_shapes() -> None:
     check(lambda a: image.resize2d(a, (), (3, 4), "NCHW3c"), [blocks], np.moveaxis(wanted, 2, -1))
 
 
+@pytest.mark.parametrize("align", [True, False])
+def test_the_older_name(align: bool) -> None:
+    wanted = resized(X, (8, 3), "linear", "align_corners" if align else "asymmetric")
+    check(lambda a: image.resize(a, (8, 3), "NCHW", "bilinear", align), [X], wanted)
+
+
 def test_one_program_serves_every_size() -> None:
     height = te.var("height")
     a = te.placeholder((1, 2, height, 5))

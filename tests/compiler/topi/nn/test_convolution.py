@@ -87,6 +87,7 @@ def test_functions_named_by_their_layout() -> None:
             [moved(x, "NCHW", layout), moved(w, "OIHW", kernel)],
             moved(wanted, "NCHW", layout),
         )
+    check(lambda a, b: nn.conv2d(a, b, 1, 1, 1, layout="NCHW"), [x, w], wanted)
     line, taps = numbers(2, 3, 6), numbers(4, 3, 3, seed=1)
     wanted = convolve(line, taps, (2,), ((1, 1),), (1,))
     check(lambda a, b: nn.conv1d_ncw(a, b, 2, "SAME"), [line, taps], wanted)

@@ -38,3 +38,7 @@ def test_only_taps_are_summed() -> None:
 def test_channels_must_agree() -> None:
     with pytest.raises(ScheduleError, match=r"topi\.nn\.depthwise_conv2d_nchw: .*got 3 and 4"):
         nn.depthwise_conv2d_nchw(te.placeholder((1, 3, 8, 8)), te.placeholder((4, 1, 3, 3)), 1, 1)
+    with pytest.raises(ScheduleError, match="kernel_layout 'OIHW'; give HWOI or HWIO"):
+        nn.depthwise_conv2d_nhwc(
+            te.placeholder((1, 8, 8, 3)), te.placeholder((3, 3, 3, 1)), 1, 1, 1, "OIHW"
+        )

@@ -96,6 +96,12 @@ def test_integers_round_towards_zero() -> None:
     check(lambda a: nn.pool1d(a, 2, 2, 1, 0, "max"), [x], x.reshape(1, 2, 3, 2).max(-1))
 
 
+def test_the_older_name() -> None:
+    x = numbers(1, 2, 6, 4)
+    wanted = x.reshape(1, 2, 3, 2, 2, 2).max((3, 5))
+    check(lambda a: nn.pool(a, (2, 2), (2, 2), (0, 0, 0, 0), "max"), [x], wanted)
+
+
 @pytest.mark.parametrize("kind", ["max", "avg"])
 def test_whole_images(kind: str) -> None:
     x = numbers(2, 3, 5, 4)
