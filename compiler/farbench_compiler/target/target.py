@@ -14,6 +14,7 @@ from contextvars import ContextVar
 from dataclasses import dataclass, field, replace
 from functools import lru_cache
 from pathlib import Path
+from typing import Any
 
 from farbench_compiler.errors import TargetError
 from farbench_compiler.target.native import native_cpu, native_triple
@@ -39,8 +40,22 @@ _NEVER_CHOSEN = frozenset(
 _entered: ContextVar[tuple[Target, ...]] = ContextVar("targets", default=())
 
 
+class _FromText(type):
+    """Lets `Target("llvm -mcpu=...")` read a text, as TVM's does; `host` can only say the same."""
+
+    def __call__(cls, *text: Any, host: str | Target | None = None, **fields: Any) -> Any:
+        if not text:
+            return super().__call__(**fields)
+        target = Target.parse(*text)
+        if host is not None and Target.parse(host) != target:
+            raise TargetError(
+                f"host {host} is not the target {target}; farbench builds for one CPU"
+            )
+        return target
+
+
 @dataclass(frozen=True)
-class Target:
+class Target(metaclass=_FromText):
     """A machine that code is built for, every choice resolved.
 
     `text` builds the same target again anywhere; `features` are all that are enabled, and
