@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 
 from farbench import te, topi
@@ -186,12 +188,12 @@ _ONE = [(N, M)]
 _SIZES = (N, M)
 EXPRESSIONS = (
     *(
-        Lesson(f"vector add {t}", lambda t=t: vector_add_of(t), [(100,)] * 2, np.add, dtype=t)
+        Lesson(f"vector add {t}", partial(vector_add_of, t), [(100,)] * 2, np.add, dtype=t)
         for t in ("float16", "float64", "int8", "int16", "int32", "int64")
     ),
     Lesson(
         "vector add cast to int32",
-        lambda: vector_add_cast("int32"),
+        partial(vector_add_cast, "int32"),
         [(100,)] * 2,
         lambda a, b: a.astype("int32") + b.astype("int32"),
     ),

@@ -37,8 +37,8 @@ def evaluate(function: Callable[..., Tensor], *arrays: Array) -> Array:
     got = aligned(np.full(shape, 77).astype(str(out.dtype)))
     schedule = te.create_schedule(out.op)
     needed = [(x, aligned(a)) for x, a in zip(given, arrays, strict=True) if x in schedule]
-    function = lower(schedule, [*(x for x, _ in needed), out])
-    assert run(function, [*(a for _, a in needed), got]) == 0
+    lowered = lower(schedule, [*(x for x, _ in needed), out])
+    assert run(lowered, [*(a for _, a in needed), got]) == 0
     return got
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,7 @@ import pytest
 from farbench_compiler import te
 from farbench_compiler.errors import ScheduleError
 from farbench_compiler.lower import lower
+from farbench_compiler.te import Tensor
 from farbench_compiler.topi import nn
 from tests.compiler.llvm.jit import aligned, run
 from tests.compiler.topi.evaluate import check, numbers
@@ -57,16 +59,19 @@ def test_as_numpy_does(layout: str, case: str) -> None:
     )
 
 
-@pytest.mark.parametrize("layout", ["NCW", "NWC", "NCHW", "NHWC", "NCDHW", "NDHWC"])
+GROUPED: dict[str, Callable[..., Tensor]] = {
+    "NCW": nn.group_conv1d_ncw, "NWC": nn.group_conv1d_nwc, "NCHW": nn.group_conv2d_nchw,
+    "NHWC": nn.group_conv2d_nhwc, "NCDHW": nn.conv3d_ncdhw, "NDHWC": nn.conv3d_ndhwc,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("layout", GROUPED)
 def test_groups(layout: str) -> None:
     count = len(layout) - 2
     x, w = numbers(1, 4, *SIZES[:count]), numbers(6, 2, *KERNEL[:count], seed=1)
     spatial = "DHW"[-count:]
     kernel = f"OI{spatial}" if layout.startswith("NC") else f"{spatial}IO"
-    function = {
-        "NCW": nn.group_conv1d_ncw, "NWC": nn.group_conv1d_nwc, "NCHW": nn.group_conv2d_nchw,
-        "NHWC": nn.group_conv2d_nhwc, "NCDHW": nn.conv3d_ncdhw, "NDHWC": nn.conv3d_ndhwc,
-    }[layout]  # fmt: skip
+    function = GROUPED[layout]
     wanted = convolve(x, w, (1,) * count, ((1, 1),) * count, (1,) * count, groups=2)
     check(
         lambda a, b: function(a, b, 1, 1, 1, groups=2),

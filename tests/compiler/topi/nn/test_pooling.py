@@ -38,10 +38,11 @@ def pooled(
     )
     seen = taps(near, kernel, stride, dilation)
     if kind == "max":
-        return seen.max(over)
+        return np.asarray(seen.max(over))
     ones = np.pad(np.ones_like(x), [(0, 0), (0, 0), *edges], constant_values=float(counted))
     ones = np.pad(ones, [(0, 0), (0, 0), *more])
-    return seen.sum(over) / np.maximum(taps(ones, kernel, stride, dilation).sum(over), 1)
+    counts = np.maximum(taps(ones, kernel, stride, dilation).sum(over), 1)
+    return np.asarray(seen.sum(over) / counts)
 
 
 CASES: dict[str, tuple[Any, ...]] = {
