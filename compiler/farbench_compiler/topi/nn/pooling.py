@@ -89,10 +89,11 @@ def _pool(
 
     def mean(*position: Expr) -> Expr:
         at = axes.named(position)
-        number: Expr = as_expr(1)
-        for a, w in zip(letters, over, strict=True):
-            number = number * _counted(w, at[a], ceil_mode, count_include_pad)
-        return ir.divide(pooled(*position), cast(data.dtype, number))
+        counts = [
+            _counted(w, at[a], ceil_mode, count_include_pad)
+            for a, w in zip(letters, over, strict=True)
+        ]
+        return _shared(pooled(*position), counts)
 
     return te.compute(shape, mean, name="pool_avg", tag="elemwise")
 
@@ -111,6 +112,14 @@ def _counted(w: Window, position: Expr, ceil_mode: bool, count_include_pad: bool
     skipped = (te.max(-first, 0) + w.dilation - 1) // w.dilation
     begin = first + skipped * w.dilation
     return te.max((te.min(last, w.size - 1) - begin) // w.dilation + 1, 1)
+
+
+def _shared(total: Expr, counts: Sequence[Expr]) -> Expr:
+    """Divide a sum by a product of counts, which is one of floats where the sum is."""
+    number = cast(total.dtype, counts[0])
+    for count in counts[1:]:
+        number = number * cast(total.dtype, count)
+    return ir.divide(total, number)
 
 
 def global_pool(data: Tensor, pool_type: str, layout: str = "NCHW") -> Tensor:
@@ -173,10 +182,9 @@ def _adaptive(
         return pooled
 
     def mean(*position: Expr) -> Expr:
-        at, number = axes.named(position), as_expr(1)
-        for a, p in zip(letters, pieces, strict=True):
-            number = number * p.length(at[a])
-        return ir.divide(pooled(*position), cast(data.dtype, number))
+        at = axes.named(position)
+        counts = [p.length(at[a]) for a, p in zip(letters, pieces, strict=True)]
+        return _shared(pooled(*position), counts)
 
     return te.compute(shape, mean, name="adaptive_pool_avg", tag="elemwise")
 
