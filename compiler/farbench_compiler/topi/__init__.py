@@ -1,4 +1,10 @@
-"""Operators on whole tensors, without schedules: tensors in, tensors out, sizes symbolic."""
+"""Operators on whole tensors, without schedules: tensors in, tensors out, sizes symbolic.
+
+`topi.generic` and `topi.x86` hold schedules for them under TVM's names.
+"""
+
+from importlib import import_module
+from types import ModuleType
 
 from farbench_compiler.topi import image, nn
 from farbench_compiler.topi.broadcast import (
@@ -51,3 +57,10 @@ __all__ = [
     "right_shift", "round", "rsqrt", "sigmoid", "sqrt", "subtract", "sum", "tanh", "transpose",
     "trunc",
 ]  # fmt: skip
+
+
+def __getattr__(name: str) -> ModuleType:
+    # Loaded when first used: schedules stand upon the operator library, which stands upon topi.
+    if name in ("generic", "x86"):
+        return import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)
