@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from farbench_compiler import te
 from farbench_compiler.ir.expr import Expr
 from farbench_compiler.te import IterVar, Tensor
@@ -63,14 +65,13 @@ class _Along:
         """Leave the axis out."""
         return at[: self.axis] + at[self.axis + 1 :]
 
-    def reduce(self, name: str, of: object) -> Tensor:
+    def reduce(self, name: str, of: Callable[[tuple[Expr, ...]], Expr]) -> Tensor:
         """Make the stage that reduces `of(place)` along the axis, on an axis `k` of its own."""
         self.k = te.reduce_axis((0, self.x.shape[self.axis]), name="k")
         shape = self.rest(self.x.shape)
 
         def element(*i: Expr) -> Expr:
-            value: Expr = of((*i[: self.axis], self.k, *i[self.axis :]))  # type: ignore[operator]
-            return value
+            return of((*i[: self.axis], self.k, *i[self.axis :]))
 
         return te.compute(shape, element, name=name)
 
