@@ -11,31 +11,16 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from farbench_compiler import te
-from farbench_compiler.ops.tiles import lanes_of
+from farbench_compiler.ops.default import default_schedule as _default
 from farbench_compiler.target import Target
 from farbench_compiler.te import Schedule, Tensor
-from farbench_compiler.te.attach import Root
 
 Outputs = Tensor | Sequence[Tensor]
 
 
 def scheduled(outs: Outputs, *, parallel: bool) -> Schedule:
     """Give the default schedule of what computes the outputs, for the current target."""
-    outputs = [outs] if isinstance(outs, Tensor) else list(outs)
-    target = Target.current() or Target.parse("native")
-    schedule = te.create_schedule(outputs)
-    te.schedule.AutoInlineInjective(schedule)
-    for stage in schedule.stages:
-        op = stage.op
-        if isinstance(op, te.ComputeOp) and op.body and op.axis and isinstance(stage.attach, Root):
-            *outer, last = op.axis
-            chunk, lane = stage.split(last, factor=lanes_of(target, op.output(0).dtype))
-            stage.reorder(*outer, chunk, *op.reduce_axis, lane)
-            stage.vectorize(lane)
-            if parallel and outer:
-                stage.parallel(stage.fuse(*outer))
-    return schedule
+    return _default(outs, Target.current() or "native", parallel=parallel)
 
 
 def default_schedule(outs: Outputs, auto_inline: bool = True) -> Schedule:
