@@ -55,8 +55,9 @@ CASES: dict[str, tuple[Any, ...]] = {
 
 
 @pytest.mark.parametrize("kind", ["max", "avg", "avg without padding"])
-@pytest.mark.parametrize("case", CASES)
-@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize(
+    ("count", "case"), [*((2, case) for case in CASES), (1, "dilated ceil"), (3, "padded")]
+)
 def test_windows(count: int, case: str, kind: str) -> None:
     *given, edges, ceil = CASES[case]
     kernel, stride, dilation = (part[:count] for part in given)
