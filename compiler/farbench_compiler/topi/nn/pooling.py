@@ -206,6 +206,8 @@ class _Piece:
 
     def begin(self, i: Expr) -> Expr:
         """Give the first element of piece i."""
+        if self.out == 1:
+            return as_expr(0)
         return i * self.longest if self.even else i * self.size // self.out
 
     def length(self, i: Expr) -> Expr:
