@@ -8,7 +8,7 @@ from farbench_compiler import te
 from farbench_compiler.ir.expr import Expr, ExprLike
 from farbench_compiler.te import Tensor
 from farbench_compiler.te.broadcast import broadcast_shapes
-from farbench_compiler.topi.arguments import check_rank, check_same
+from farbench_compiler.topi.arguments import check_rank, check_same, refusal
 from farbench_compiler.topi.nn.convolution import OutDtype
 
 
@@ -81,6 +81,8 @@ def batch_matmul(
     wide = out_dtype or tensor_a.dtype
     k = te.reduce_axis((0, depth), name="k")
     shape = (batch, m, n)
+    if oshape is not None and len(oshape) != 3:
+        raise refusal(op, f"oshape has {len(oshape)} sizes, the product 3")
     for size, given in zip(shape, oshape or shape, strict=True):
         check_same(op, "oshape and the product's shape", size, given)
 

@@ -62,3 +62,5 @@ def test_what_cannot_be() -> None:
         nn.batch_matmul(three, two)
     with pytest.raises(ScheduleError, match=r"topi\.nn\.batch_matmul: oshape .*got 4 and 9"):
         nn.batch_matmul(three, three, (3, 4, 9))
+    with pytest.raises(ScheduleError, match=r"topi\.nn\.batch_matmul: oshape has 2 sizes"):
+        nn.batch_matmul(three, three, (3, 4))
