@@ -6,10 +6,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from farbench_compiler.errors import ScheduleError
-from farbench_compiler.ir.expr import Expr, IntImm, Load, Var, logic
+from farbench_compiler.ir.expr import Buffer, Expr, IntImm, Load, Var, const, logic
 from farbench_compiler.ir.stmt import Allocate, For, IfThen, Let, Seq, Stmt, Store
 from farbench_compiler.ir.visit import free_vars, map_children, substitute
 from farbench_compiler.lower import pragmas
+from farbench_compiler.lower.buffering import doubled
 from farbench_compiler.lower.extern import extern_statement
 from farbench_compiler.lower.lookahead import Lookaheads
 from farbench_compiler.lower.memory import Memory
@@ -18,6 +19,7 @@ from farbench_compiler.lower.placement import Placement
 from farbench_compiler.lower.tensorize import Piece, piece_of
 from farbench_compiler.lower.variables import Variables
 from farbench_compiler.te.attach import InScan
+from farbench_compiler.te.axis import IterVar
 from farbench_compiler.te.extern import ExternOp
 from farbench_compiler.te.reduction import Reduce
 from farbench_compiler.te.scan import ScanOp
@@ -38,36 +40,94 @@ class Emitter:
         """Write the whole function."""
         return self._produce(self.placement.roots(), Seq(()))
 
-    def _produce(self, stages: Sequence[Stage], then: Stmt) -> Stmt:
-        """Compute stages, producers first, and then run what reads them."""
+    def _produce(self, stages: Sequence[Stage], then: Stmt, *, one_step: bool = False) -> Stmt:
+        """Compute stages, producers first, and then run what reads them.
+
+        In a loop of more than one step its owner allocates what outlives a step.
+        """
         body = then
         for stage in reversed(stages):
-            body = Seq((self._stage(self.nests[stage]), body))
-            for tensor in self.nests[stage].op.outputs:
-                if self.memory[tensor].buffer.scope != "arg" and not _is_held(stage, tensor):
-                    body = Allocate(self.memory[tensor].buffer, body)
+            if stage.buffering != "halves" or one_step:
+                body = Seq((self._stage(self.nests[stage]), body))
+            if stage.buffering == "each step":
+                body = self._allocated(stage, body)
         return body
+
+    def _allocated(self, stage: Stage, body: Stmt) -> Stmt:
+        for tensor in self.nests[stage].op.outputs:
+            if self.memory[tensor].buffer.scope != "arg" and not _is_held(stage, tensor):
+                body = Allocate(self.memory[tensor].buffer, body)
+        return body
+
+    def _lasting(self, nest: Nest, level: int, loop: Stmt) -> Stmt:
+        """Give a loop the memory that outlives its steps, and fill it ahead where that is asked."""
+        stages = [
+            stage
+            for stage in self.placement.attached(nest.stage, nest.loops[level].axis)
+            if stage.buffering != "each step"
+        ]
+        if not stages:
+            return loop
+        before: list[Stmt] = []
+        doubles: list[Buffer] = []
+        for stage in stages:
+            if stage.buffering == "halves" and isinstance(loop, For):
+                fill = _bound(nest, level, self._stage(self.nests[stage]))
+                own = [self.memory[tensor].buffer for tensor in stage.op.outputs]
+                made, first, loop = doubled(loop, fill, own, self.variables)
+                before.append(first)
+                doubles += made
+        whole: Stmt = Seq((*before, loop))
+        for buffer in doubles:
+            whole = Allocate(buffer, whole)
+        for stage in stages:
+            if stage.buffering == "ring" or not doubles:
+                whole = self._allocated(stage, whole)
+        return whole
 
     def _stage(self, nest: Nest) -> Stmt:
         piece = piece_of(nest, self.memory, self.variables)
         body = self._step(nest) if piece is None else piece.step
+        body = self._where_stored(nest, piece, body)
         self._check_inside(nest, piece)
         levels = len(nest.loops) if piece is None else piece.level
         pragmas.check_axes(nest.stage, levels)
         ahead = Lookaheads(self.placement, self.nests, self.memory, self.variables)
         for level in reversed(range(levels)):
             loop = nest.loops[level]
-            body = self._produce(self.placement.attached(nest.stage, loop.axis), body)
+            attached = self.placement.attached(nest.stage, loop.axis)
+            body = self._produce(attached, body, one_step=loop.var is None)
             body = Seq((*ahead.at(nest, level), body))
             body = _guarded(nest.guards, level, body)
             body = _bound(nest, level, body)
             if loop.var is not None:
                 body = For(loop.var, IntImm(0), loop.extent, loop.kind, body)
+            body = self._lasting(nest, level, body)
             wishes = [p for p in nest.stage.pragmas if p.axis is loop.axis]
             body = pragmas.apply(nest.stage, wishes, body)
             if level == nest.first_reduce:
                 body = Seq((self._start(nest, piece), body))
         return _guarded(nest.guards, -1, body)
+
+    def _where_stored(self, nest: Nest, piece: Piece | None, body: Stmt) -> Stmt:
+        """Store only where the schedule's predicate holds."""
+        cond = nest.stage.store_predicate
+        if cond is None:
+            return body
+        loops: dict[Var, Expr] = {
+            loop.axis: const(0) if loop.var is None else loop.var for loop in nest.loops
+        }
+        found = self._resolve(substitute(cond, loops), nest)
+        unknown = [v.name for v in free_vars(found) if isinstance(v, IterVar)]
+        ordered = any(axis.kind != "data" for axis in free_vars(cond) if isinstance(axis, IterVar))
+        if unknown or ordered or piece is not None:
+            why = (
+                f"uses axis {unknown[0]}, which is none of its axes and loops" if unknown
+                else "uses a reduce axis; use data axes alone" if ordered
+                else "is computed by an intrinsic, which stores as it does"
+            )  # fmt: skip
+            raise ScheduleError(f"set_store_predicate: stage {nest.stage.name} {why}")
+        return IfThen(found, body)
 
     def _step(self, nest: Nest) -> Stmt:
         """Compute one element: a store, or one step of a reduction."""
@@ -123,6 +183,7 @@ class Emitter:
         stores = [self._store(nest, i, self._resolve(e, nest))
                   for i, e in enumerate(reduction.init)]  # fmt: skip
         body: Stmt = Seq(tuple(stores)) if piece is None else piece.reset
+        body = self._where_stored(nest, piece, body)
         for level in reversed(range(first, last)):
             guards = [g for g in nest.guards if self._only_data(g, nest, fresh)]
             body = _bound(nest, level, _guarded(guards, level, body), fresh)

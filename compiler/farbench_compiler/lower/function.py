@@ -11,6 +11,7 @@ from farbench_compiler.ir.stmt import For, Let, LoopFunction, Stmt
 from farbench_compiler.ir.visit import free_vars, walk
 from farbench_compiler.lower.alignment import check_aligned
 from farbench_compiler.lower.bounds import infer_bounds
+from farbench_compiler.lower.buffering import Ring, only_new, rings_of
 from farbench_compiler.lower.emit import Emitter
 from farbench_compiler.lower.inline import inline_stages
 from farbench_compiler.lower.memory import Memory, argument, embedded, temporary
@@ -41,7 +42,9 @@ def lower(sch: Schedule, args: Sequence[Arg], name: str = "main") -> LoopFunctio
     symbols = _symbols(tensors)
     variables = Variables(symbols)
     nests = infer_bounds(placement, set(tensors), variables)
-    memory = {**_memory(tensors, nests, held), **_embedded(placement)}
+    rings = rings_of(placement, nests, variables)
+    nests |= {stage: only_new(nests[stage], *ring) for stage, ring in rings.items()}
+    memory = {**_memory(tensors, nests, held, rings), **_embedded(placement)}
     body = Emitter(placement, nests, memory, variables).root()
     sizes = {size: variables.ranges[size] for size in symbols}
     body = simplify(partition(simplify(body, sizes), sizes), sizes)
@@ -108,13 +111,17 @@ def _nontemporal(nest: Nest | None) -> bool:
 
 
 def _memory(
-    tensors: Sequence[Tensor], nests: dict[Stage, Nest], held: Mapping[Tensor, Tensor]
+    tensors: Sequence[Tensor],
+    nests: dict[Stage, Nest],
+    held: Mapping[Tensor, Tensor],
+    rings: Mapping[Stage, tuple[Ring, Var]],
 ) -> dict[Tensor, Memory]:
     made = {t: nest for nest in nests.values() for t in nest.op.outputs}
     memory = {t: argument(t, t in made, _nontemporal(made.get(t))) for t in tensors}
     for tensor, nest in made.items():
         if tensor not in memory and tensor not in held:
-            memory[tensor] = temporary(tensor, nest)
+            ring = rings.get(nest.stage)
+            memory[tensor] = temporary(tensor, nest, None if ring is None else ring[0])
     memory.update((tensor, memory[of]) for tensor, of in held.items())
     return memory
 

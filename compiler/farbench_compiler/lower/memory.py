@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from farbench_compiler.errors import ScheduleError
-from farbench_compiler.ir.expr import Buffer, ConstBuffer, Expr, Load, Scope, const
+from farbench_compiler.ir.expr import Buffer, ConstBuffer, Expr, Load, Scope, binary, const
 from farbench_compiler.lower.alignment import padded
+from farbench_compiler.lower.buffering import Ring
 from farbench_compiler.lower.nest import Nest
 from farbench_compiler.lower.region import Part, constant
 from farbench_compiler.te.attach import At
@@ -20,15 +21,24 @@ LOCAL_BYTES = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A buffer that holds a tensor from the element at `begin` on, its dimensions in `order`."""
+    """A buffer that holds a tensor from the element at `begin` on, its dimensions in `order`.
+
+    Rows of the dimension of `ring` take the places of those that are needed no more.
+    """
 
     buffer: Buffer
     begin: tuple[Expr, ...]
     order: tuple[int, ...]
+    ring: Ring | None = None
 
     def place(self, indices: Sequence[Expr]) -> tuple[Expr, ...]:
         """Turn indices of the tensor into indices of the buffer."""
-        return tuple(indices[d] - self.begin[d] for d in self.order)
+        return tuple(self._within(d, indices[d]) for d in self.order)
+
+    def _within(self, dim: int, index: Expr) -> Expr:
+        if self.ring is not None and self.ring.dim == dim:
+            return binary("floormod", index, self.ring.rows)
+        return index - self.begin[dim]
 
     def load(self, indices: Sequence[Expr]) -> Load:
         """Read an element of the tensor."""
@@ -51,8 +61,8 @@ def embedded(tensor: Tensor, data: bytes) -> Memory:
     return Memory(buffer, tuple(const(0) for _ in tensor.shape), tuple(range(tensor.ndim)))
 
 
-def temporary(tensor: Tensor, nest: Nest) -> Memory:
-    """Make the memory of a tensor that is needed for a while."""
+def temporary(tensor: Tensor, nest: Nest, ring: Ring | None = None) -> Memory:
+    """Make the memory of a tensor that is needed for a while, a ring of rows where one is given."""
     # An extern stage has no axes and gives its tensors whole.
     region = nest.region or tuple(Part(const(0), size) for size in tensor.shape)
     scope = _scope(tensor, nest, region)
@@ -63,7 +73,7 @@ def temporary(tensor: Tensor, nest: Nest) -> Memory:
         order = tuple(sorted(order, key=lambda d: (d == lanes, d)))
     shape = padded(nest, order, [region[d].extent for d in order])
     begin = tuple(part.begin for part in region)
-    return Memory(Buffer(tensor.name, tensor.dtype, shape, scope), begin, order)
+    return Memory(Buffer(tensor.name, tensor.dtype, shape, scope), begin, order, ring)
 
 
 def _scope(tensor: Tensor, nest: Nest, region: Sequence[Part]) -> Scope:

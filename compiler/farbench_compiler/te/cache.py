@@ -11,7 +11,7 @@ from farbench_compiler.te.tensor import Tensor
 
 
 def write(op: ComputeOp, scope: Scope) -> tuple[ComputeOp, ComputeOp]:
-    """Split an operation into one that computes and one that copies to the same tensor.
+    """Split an operation into one that computes and one that copies to the same tensors.
 
     The computing one keeps the reduce axes and gets data axes of its own; the copying one keeps
     the data axes.
@@ -20,7 +20,7 @@ def write(op: ComputeOp, scope: Scope) -> tuple[ComputeOp, ComputeOp]:
     to: dict[Var, Expr] = dict(zip(op.axis, fresh, strict=True))
     body = tuple(substitute(e, to) for e in op.body)
     cached = ComputeOp(f"{op.name}.{scope}", fresh, body, op.tag, op.attrs)
-    return cached, op.with_body((cached.output(0)(*op.axis),))
+    return cached, op.with_body(tuple(tensor(*op.axis) for tensor in cached.outputs))
 
 
 def read(tensor: Tensor, scope: Scope) -> ComputeOp:

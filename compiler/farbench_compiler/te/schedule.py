@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
+from typing import overload
 
 from farbench_compiler.errors import ScheduleError
 from farbench_compiler.te import cache, injective, normal, rfactor
@@ -79,15 +80,22 @@ class Schedule:
         ends = [(t,) if isinstance(t, Tensor) else tuple(t) for t in (outputs, inputs)]
         return group_of(self, between(self, ends[0], ends[1], include_inputs))
 
-    def cache_write(self, tensor: Tensor | Sequence[Tensor], scope: str = "local") -> Tensor:
+    @overload
+    def cache_write(self, tensor: Tensor, scope: str = "local") -> Tensor: ...
+    @overload
+    def cache_write(self, tensor: Sequence[Tensor], scope: str = "local") -> list[Tensor]: ...
+    def cache_write(
+        self, tensor: Tensor | Sequence[Tensor], scope: str = "local"
+    ) -> Tensor | list[Tensor]:
         """Compute a tensor in memory of its own and copy it out; the new stage's tensor.
 
         The new stage takes over the computation with its reduction: attach it to a loop of the
-        copying stage to have a tile. To be called before the stage's loops are changed.
+        copying stage to have a tile. To be called before the stage's loops are changed. Of an
+        operation with several outputs give all of them; the new ones come as a list.
         """
-        given = (tensor,) if isinstance(tensor, Tensor) else tuple(tensor)
-        if len(given) != 1:
-            raise ScheduleError("cache_write: give the one output of an operation")
+        given = [tensor] if isinstance(tensor, Tensor) else list(tensor)
+        if not given:
+            raise ScheduleError("cache_write: give the outputs of an operation")
         stage = self[given[0]]
         op = stage.compute_op("cache_write")
         if not op.body:
@@ -97,10 +105,11 @@ class Schedule:
                 f"cache_write: the loops of stage {stage.name} were changed already; "
                 "call cache_write first"
             )
-        if isinstance(stage.attach, Inline) or op.num_outputs != 1:
-            raise ScheduleError(
-                f"cache_write: stage {stage.name} is inlined or has several outputs"
-            )
+        if isinstance(stage.attach, Inline):
+            raise ScheduleError(f"cache_write: stage {stage.name} is inlined; it has no memory")
+        if set(given) != set(op.outputs):
+            names = ", ".join(output.name for output in op.outputs)
+            raise ScheduleError(f"cache_write: give all outputs of stage {stage.name}: {names}")
         chosen = scope_of("cache_write", stage.name, scope)
         cached, copying = cache.write(op, chosen)
         new = Stage(self, cached, False)
@@ -108,7 +117,8 @@ class Schedule:
         self._add(new, self.stages.index(stage), stage.group)
         stage.op = copying
         stage.leaf_iter_vars = list(copying.axis)
-        return cached.output(0)
+        made = [cached.output(op.outputs.index(t)) for t in given]
+        return made[0] if isinstance(tensor, Tensor) else made
 
     def cache_read(self, tensor: Tensor, scope: str, readers: Sequence[Source] | Source) -> Tensor:
         """Copy a tensor to memory of its own, from which `readers` read; the new stage's tensor."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 from farbench_compiler.errors import ScheduleError
-from farbench_compiler.ir.expr import IntImm, Scope
+from farbench_compiler.ir.expr import Expr, ExprLike, IntImm, Scope, as_expr
 from farbench_compiler.te.alignment import Alignment, alignment_of
 from farbench_compiler.te.attach import Attachable, Inline, Root
 from farbench_compiler.te.axis import IterVar
@@ -21,6 +21,10 @@ if TYPE_CHECKING:
     from farbench_compiler.te.tensorize import TensorIntrin
 
 
+# What a stage's memory in a loop holds: each step anew, two steps' in turn, or a ring of rows.
+Buffering = Literal["each step", "halves", "ring"]
+
+
 class Stage(Loops, Attachable):
     """The loops of one operation; every primitive changes them in place."""
 
@@ -33,6 +37,8 @@ class Stage(Loops, Attachable):
         self.tensorized: tuple[IterVar, TensorIntrin] | None = None
         self.alignments: dict[IterVar, Alignment] = {}
         self.lookaheads: list[Lookahead] = []
+        self.buffering: Buffering = "each step"
+        self.store_predicate: Expr | None = None
 
     @property
     def name(self) -> str:
@@ -46,7 +52,8 @@ class Stage(Loops, Attachable):
     @property
     def is_scheduled(self) -> bool:
         """Whether any of the loops was changed or marked, or is to do something of its own."""
-        return super().is_scheduled or bool(self.tensorized or self.lookaheads)
+        own = self.tensorized or self.lookaheads or self.store_predicate is not None
+        return super().is_scheduled or bool(own)
 
     def tensorize(self, axis: IterVar, intrin: TensorIntrin) -> None:
         """Let a declared intrinsic compute what the loop and those inside it do.
@@ -104,6 +111,45 @@ class Stage(Loops, Attachable):
                 "as cache_read and cache_write make them",
             )  # fmt: skip
         self.alignments[axis] = alignment_of(self.name, op.axis, axis, factor, offset)
+
+    def double_buffer(self) -> None:
+        """Fill the stage's memory for the next step of its loop before this step reads its own.
+
+        The stage is attached to a loop whose steps follow each other (`compute_at`).
+        """
+        self._lasting("double_buffer", "halves")
+
+    def rolling_buffer(self) -> None:
+        """Keep what the next step of the stage's loop needs again, and compute only what is new.
+
+        The stage is attached to a loop (`compute_at`) whose steps read overlapping parts of it.
+        """
+        self._lasting("rolling_buffer", "ring")
+
+    def _lasting(self, primitive: str, kind: Buffering) -> None:
+        self.compute_op(primitive)
+        if self.is_output or not isinstance(self.home, Root):
+            raise ScheduleError(
+                f"{primitive}: stage {self.name} has no memory of its own; take a stage between "
+                "others, as cache_read and cache_write make them"
+            )
+        if self.buffering not in ("each step", kind):
+            raise ScheduleError(f"{primitive}: stage {self.name} has {self.buffering} already")
+        self.buffering = kind
+
+    def set_store_predicate(self, predicate: ExprLike) -> None:
+        """Store only the elements for which a condition on the stage's axes and loops holds.
+
+        The others keep what the memory held before.
+        """
+        self.compute_op("set_store_predicate")
+        cond = as_expr(predicate)
+        if not cond.dtype.is_bool:
+            raise ScheduleError(
+                f"set_store_predicate: stage {self.name} needs a condition, got a value of "
+                f"{cond.dtype}"
+            )
+        self.store_predicate = cond
 
     def prefetch(self, tensor: Tensor, axis: IterVar, offset: int = 1) -> None:
         """Bring nearer, in each step of a loop, what the one `offset` later reads of a tensor.

@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+import farbench as fb
 from farbench_compiler import te
 from farbench_compiler.build import build
 from farbench_compiler.lower import lower
@@ -213,3 +214,26 @@ def test_vectors_of_several_registers(lanes: int) -> None:
     out = aligned(np.full_like(x, 7))
     assert HERE.run(lower(schedule, [a, c]), [aligned(x), out]) == 0
     assert errors(out, reference("exp", x)).max() <= LIMIT
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", REFERENCE)
+def test_every_float32(name: str) -> None:
+    """All 2^32 numbers; the reference in double precision is half of 2^-29 units off at most."""
+    step = 1 << 24
+    kernel = loaded_once(name, step)
+    for start in range(0, 1 << 32, step):
+        x = aligned(np.arange(start, start + step, dtype=np.uint32).view(np.float32))
+        out = aligned(np.empty_like(x))
+        kernel(x, out)
+        with np.errstate(all="ignore"):
+            wanted = REFERENCE[name](x.astype(np.float64))
+        found = errors(out, wanted)
+        worst = int(found.argmax())
+        assert found[worst] <= LIMIT, f"{name}({x[worst]!r}) is {found[worst]:.1f} ulp off"
+
+
+def loaded_once(name: str, n: int) -> Callable[[Array, Array], None]:
+    """Build a function for n elements, to be called again and again."""
+    module = fb.build(*program(name, n, "float32"))
+    return lambda x, out: module(x, out)
