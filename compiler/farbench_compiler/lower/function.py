@@ -33,6 +33,7 @@ def lower(sch: Schedule, args: Sequence[Arg], name: str = "main") -> LoopFunctio
 
     ScheduleError where the schedule is not legal, LoweringError where the arguments do not fit.
     """
+    args = [sch.as_it_lies(arg) if isinstance(arg, Tensor) else arg for arg in args]
     tensors = _check_args(sch, args)
     placement = Placement(inline_stages(sch))
     placement.check()

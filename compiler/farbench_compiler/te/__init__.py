@@ -70,6 +70,7 @@ from farbench_compiler.te.intrinsics import (
     truncdiv,
     truncmod,
 )
+from farbench_compiler.te.layout import AXIS_SEPARATOR
 from farbench_compiler.te.operation import ComputeOp, ConstantOp, Operation, PlaceholderOp
 from farbench_compiler.te.reduction import (
     all,
@@ -91,6 +92,7 @@ from farbench_compiler.te.tensorize import Buffers, TensorIntrin, decl_tensor_in
 from farbench_compiler.tir.buffer import decl_buffer
 
 __all__ = [
+    "AXIS_SEPARATOR",
     "Buffers", "ComputeOp", "ConstantOp", "Expr", "ExternOp", "IntImm", "IterVar", "Operation",
     "PlaceholderOp", "Range", "ScanOp", "Schedule", "ScheduleError", "Stage", "Tensor",
     "TensorIntrin", "TensorSlice", "Var", "abs", "acos", "acosh", "all", "any", "asin", "asinh",

@@ -7,11 +7,11 @@ from collections.abc import Sequence
 from typing import overload
 
 from farbench_compiler.errors import ScheduleError
-from farbench_compiler.te import cache, injective, normal, rfactor
+from farbench_compiler.te import cache, injective, layout, normal, rfactor
 from farbench_compiler.te.attach import Beside, Inline, InScan, Root
 from farbench_compiler.te.axis import IterVar
 from farbench_compiler.te.group import Group, between, group_of
-from farbench_compiler.te.operation import ComputeOp, Operation
+from farbench_compiler.te.operation import ComputeOp, ConstantOp, Operation, PlaceholderOp
 from farbench_compiler.te.scan import ScanOp
 from farbench_compiler.te.scope import scope_of
 from farbench_compiler.te.stage import Stage
@@ -27,6 +27,7 @@ class Schedule:
         self.outputs = tuple(outputs)
         self.stages: list[Stage] = []
         self._by_tensor: dict[Tensor, Stage] = {}
+        self._lying: dict[Tensor, Tensor] = {}
         for op in _post_order(outputs):
             self._add(Stage(self, op, op in self.outputs), len(self.stages))
         for stage in self.stages:
@@ -159,6 +160,43 @@ class Schedule:
         stage.kinds = {iv: kind for iv, kind in stage.kinds.items() if iv not in gone}
         outputs = made.partial.outputs
         return outputs[0] if len(outputs) == 1 else outputs
+
+    def transform_layout(self, stage: Stage, index_map: layout.Map) -> list[IterVar] | None:
+        """Change how a stage's tensor lies; see `Stage.transform_layout`."""
+        op = stage.op
+        plain = isinstance(op, PlaceholderOp) and not isinstance(op, ConstantOp)
+        if not plain and not (isinstance(op, ComputeOp) and op.body and op.num_outputs == 1):
+            raise ScheduleError(
+                f"transform_layout: {stage.name} is no placeholder and no computation of one tensor"
+            )
+        if stage.is_scheduled or not isinstance(stage.home, Root):
+            raise ScheduleError(
+                f"transform_layout: the loops of stage {stage.name} were changed already; "
+                "call transform_layout first"
+            )
+        assert isinstance(op, (ComputeOp, PlaceholderOp))
+        old = op.output(0)
+        names = [iv.name for iv in op.axis] or [f"i{d}" for d in range(old.ndim)]
+        found = layout.layout_of(stage.name, names, old.shape, index_map)
+        made = layout.transformed(op, found)
+        for reader in self.readers(old):
+            reading = reader.compute_op("transform_layout")
+            if not reading.body:
+                raise ScheduleError(
+                    f"transform_layout: stage {reader.name} reads {stage.name} as it lies in memory"
+                )
+            reader.op = layout.redirected(reading, old, made.output(0), found)
+        stage.op = made
+        stage.leaf_iter_vars = [*made.axis, *made.ordered_axis]
+        self._by_tensor[made.output(0)] = stage
+        self.outputs = tuple(made if old in output.outputs else output for output in self.outputs)
+        self._lying = {of: made.output(0) if t is old else t for of, t in self._lying.items()}
+        self._lying[old] = made.output(0)
+        return None if isinstance(made, PlaceholderOp) else list(made.axis)
+
+    def as_it_lies(self, tensor: Tensor) -> Tensor:
+        """Give the tensor that stands for one whose layout was changed, or the tensor itself."""
+        return self._lying.get(tensor, tensor)
 
     def copy(self) -> Schedule:
         """Make a schedule with the same stages, which change apart from these from then on."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Literal
 
 from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir.expr import Expr, ExprLike, IntImm, Scope, as_expr
+from farbench_compiler.te import layout
 from farbench_compiler.te.alignment import Alignment, alignment_of
 from farbench_compiler.te.attach import Attachable, Inline, Root
 from farbench_compiler.te.axis import IterVar
@@ -111,6 +112,13 @@ class Stage(Loops, Attachable):
                 "as cache_read and cache_write make them",
             )  # fmt: skip
         self.alignments[axis] = alignment_of(self.name, op.axis, axis, factor, offset)
+
+    def transform_layout(self, index_map: layout.Map) -> list[IterVar] | None:
+        """Let the stage's tensor lie as `index_map` says, an argument too, padded to whole tiles.
+
+        The stage then runs over the new layout; gives its axes, nothing for a placeholder.
+        """
+        return self.schedule.transform_layout(self, index_map)
 
     def double_buffer(self) -> None:
         """Fill the stage's memory for the next step of its loop before this step reads its own.
