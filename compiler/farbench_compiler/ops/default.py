@@ -19,7 +19,7 @@ from farbench_compiler.ir.visit import free_vars, walk
 from farbench_compiler.ops.streaming import write_past_caches
 from farbench_compiler.ops.tiles import lanes_of
 from farbench_compiler.target import Target
-from farbench_compiler.te.attach import Inline
+from farbench_compiler.te.attach import Root
 from farbench_compiler.te.injective import is_elementwise
 from farbench_compiler.te.operation import ComputeOp
 from farbench_compiler.te.schedule import Schedule
@@ -31,6 +31,7 @@ _SUMS = 4  # vectors of sums in registers
 # Sums of a plain reduction lie in the first cache: each step reads a long stretch of memory.
 _SUMS_BYTES = 16 << 10
 _SMALL = 16  # a loop of so few steps is written out
+_PAIRS = 2  # vectors of them
 _PARTS = 64  # of a reduction to one number
 _SHARES = 4  # of a row of sums
 _TILE = 16  # rows of a transposing tile
@@ -51,7 +52,7 @@ def default_schedule(
         if (
             isinstance(stage.op, ComputeOp)
             and stage.op.body
-            and not isinstance(stage.attach, Inline)
+            and isinstance(stage.attach, Root)  # a scan's own stages run as they are
         ):
             maker.make(stage, stage.op)
     return schedule
@@ -123,15 +124,32 @@ class _Maker:
             write_past_caches(stage, nbytes)
 
     def _reduction(self, stage: Stage, op: ComputeOp) -> None:
-        if not _side_by_side(op) or op.num_outputs > 1:
+        if not _side_by_side(op):
             if op.axis:
                 self._across(stage, op)
+        elif op.num_outputs > 1:
+            self._in_lanes(stage, op)
         elif self._parallel and not op.axis:
             self._in_parts(stage, op)
         else:
             run = stage.fuse(*op.reduce_axis) if _in_order(op) else op.reduce_axis[-1]
             stage.vectorize(run)
             self._share(stage, list(op.axis))
+
+    def _in_lanes(self, stage: Stage, op: ComputeOp) -> None:
+        """Reduce pairs, as argmax does, in each lane of vectors first."""
+        run, lanes = op.reduce_axis[-1], self._lanes(op) * _PAIRS
+        if _width(run, lanes) == lanes:
+            _, lane = stage.split(run, factor=lanes)
+            made = self._schedule.rfactor(op.output(0), lane, factor_axis=len(op.axis))
+            partial = self._schedule[made[0] if isinstance(made, tuple) else made]
+            assert isinstance(partial.op, ComputeOp)
+            own = partial.op.axis[-1]
+            partial.reorder(*partial.op.reduce_axis, own)
+            partial.vectorize(own)
+            if op.axis:
+                partial.compute_at(stage, op.axis[-1])
+        self._share(stage, list(op.axis))
 
     def _in_parts(self, stage: Stage, op: ComputeOp) -> None:
         """Reduce to one number in parts, a few for each of the threads."""
@@ -147,19 +165,12 @@ class _Maker:
         """Reduce over what does not lie side by side: vectors along the innermost data axis."""
         *outer, last = op.axis
         lanes = self._lanes(op)
-        if op.num_outputs > 1:
-            rest, lane = stage.split(last, factor=_width(last, lanes * _SUMS))
-            stage.reorder(*outer, rest, *op.reduce_axis, lane)
-            stage.vectorize(lane)
-            self._share(stage, outer or [rest])
-            return
         plain = not _repeats(op)
         most = _SUMS_BYTES // op.output(0).dtype.nbytes if plain else lanes * _SUMS
         width = _width(last, most)
         if self._parallel and not outer:
             width = max(lanes * _SUMS, width // _SHARES)
-        sums = self._schedule.cache_write(op.output(0), "local")
-        assert isinstance(sums, Tensor)
+        sums = self._schedule.cache_write(op.outputs, "local")[0]
         inner, result = self._schedule[sums], stage.op
         assert isinstance(result, ComputeOp)
         *outer, last = result.axis

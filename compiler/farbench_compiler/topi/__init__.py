@@ -31,31 +31,106 @@ from farbench_compiler.topi.broadcast import (
     right_shift,
     subtract,
 )
+from farbench_compiler.topi.cumulative import (
+    cumprod,
+    cumsum,
+)
 from farbench_compiler.topi.elementwise import (
     abs,
+    acos,
+    acosh,
+    asin,
+    asinh,
+    atan,
+    atanh,
+    bitwise_not,
+    cast,
     ceil,
+    clip,
+    cos,
+    cosh,
+    elemwise_sum,
     erf,
     exp,
+    exp2,
+    fast_erf,
+    fast_exp,
+    fast_tanh,
     floor,
+    full,
+    full_like,
+    identity,
+    isfinite,
+    isinf,
+    isnan,
     log,
+    log1p,
+    log2,
+    log10,
+    logical_not,
+    negative,
     relu,
     round,
     rsqrt,
     sigmoid,
+    sign,
+    sin,
+    sinh,
     sqrt,
+    tan,
     tanh,
     trunc,
 )
-from farbench_compiler.topi.reduction import max, mean, min, prod, sum
-from farbench_compiler.topi.transform import expand_dims, transpose
+from farbench_compiler.topi.indexing import (
+    gather,
+    one_hot,
+    strided_slice,
+    take,
+    where,
+)
+from farbench_compiler.topi.joining import (
+    concatenate,
+    split,
+    stack,
+)
+from farbench_compiler.topi.reduction import (
+    all,
+    any,
+    argmax,
+    argmin,
+    max,
+    mean,
+    min,
+    prod,
+    sum,
+)
+from farbench_compiler.topi.shaping import (
+    arange,
+    broadcast_to,
+    flip,
+    repeat,
+    reshape,
+    shape,
+    squeeze,
+    tile,
+)
+from farbench_compiler.topi.transform import (
+    expand_dims,
+    transpose,
+)
 
 __all__ = [
-    "abs", "add", "bitwise_and", "bitwise_or", "bitwise_xor", "ceil", "divide", "equal", "erf",
-    "exp", "expand_dims", "floor", "floor_divide", "greater", "greater_equal", "image",
-    "left_shift", "less", "less_equal", "log", "logical_and", "logical_or", "max", "maximum",
-    "mean", "min", "minimum", "mod", "multiply", "nn", "not_equal", "power", "prod", "relu",
-    "right_shift", "round", "rsqrt", "sigmoid", "sqrt", "subtract", "sum", "tanh", "transpose",
-    "trunc",
+    "abs", "acos", "acosh", "add", "all", "any", "arange", "argmax", "argmin", "asin", "asinh",
+    "atan", "atanh", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast_to",
+    "cast", "ceil", "clip", "concatenate", "cos", "cosh", "cumprod", "cumsum", "divide",
+    "elemwise_sum", "equal", "erf", "exp", "exp2", "expand_dims", "fast_erf", "fast_exp",
+    "fast_tanh", "flip", "floor", "floor_divide", "full", "full_like", "gather", "greater",
+    "greater_equal", "identity", "image", "isfinite", "isinf", "isnan", "left_shift", "less",
+    "less_equal", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or",
+    "max", "maximum", "mean", "min", "minimum", "mod", "multiply", "negative", "nn", "not_equal",
+    "one_hot", "power", "prod", "relu", "repeat", "reshape", "right_shift", "round", "rsqrt",
+    "shape", "sigmoid", "sign", "sin", "sinh", "split", "sqrt", "squeeze", "stack", "strided_slice",
+    "subtract", "sum", "take", "tan", "tanh", "tile", "transpose", "trunc", "where",
 ]  # fmt: skip
 
 

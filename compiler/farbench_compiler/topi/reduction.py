@@ -6,11 +6,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 
 from farbench_compiler import te
 from farbench_compiler.errors import ScheduleError
-from farbench_compiler.ir.expr import Expr, cast
+from farbench_compiler.ir.expr import Expr, cast, compare
 from farbench_compiler.te import IterVar, Tensor
 from farbench_compiler.te.reduction import Reducer
 
@@ -31,7 +32,9 @@ def _dimensions(x: Tensor, axis: Axis, name: str) -> tuple[int, ...]:
     return found
 
 
-def _reduce(x: Tensor, axis: Axis, keepdims: bool, reducer: Reducer, name: str) -> Tensor:
+def _reduce(
+    x: Tensor, axis: Axis, keepdims: bool, reducer: Reducer | Callable[..., Expr], name: str
+) -> Tensor:
     reduced = _dimensions(x, axis, name)
     if not reduced:
         return te.compute(x.shape, lambda *i: x(*i), name=name, tag="elemwise")
@@ -79,3 +82,81 @@ def mean(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     return te.compute(
         total.shape, lambda *i: total(*i) / cast(x.dtype, count), name="mean", tag="elemwise"
     )
+
+
+def all(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Tell whether all truth values along `axis` hold."""
+    return _reduce(_truth("all", x), axis, keepdims, te.all, "all")
+
+
+def any(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
+    """Tell whether any truth value along `axis` holds."""
+    return _reduce(_truth("any", x), axis, keepdims, te.any, "any")
+
+
+def _truth(op: str, x: Tensor) -> Tensor:
+    if not x.dtype.is_bool:
+        raise ScheduleError(f"topi.{op}: {x.name} is {x.dtype}, not bool; compare it first")
+    return x
+
+
+def argmax(
+    x: Tensor, axis: Axis = None, keepdims: bool = False, select_last_index: bool = False
+) -> Tensor:
+    """Give the place of the greatest element along `axis` (int32), the first of equal ones.
+
+    Of several axes the place counts as if they were one. NaN is greater than all.
+    """
+    return _place(x, axis, keepdims, select_last_index, "argmax", largest=True)
+
+
+def argmin(
+    x: Tensor, axis: Axis = None, keepdims: bool = False, select_last_index: bool = False
+) -> Tensor:
+    """Give the place of the least element along `axis`, as `argmax` does; NaN is less than all."""
+    return _place(x, axis, keepdims, select_last_index, "argmin", largest=False)
+
+
+def _place(
+    x: Tensor, axis: Axis, keepdims: bool, last: bool, name: str, *, largest: bool
+) -> Tensor:
+    reduced = _dimensions(x, axis, name)
+    steps = {d: te.reduce_axis((0, x.shape[d]), name=f"k{d}") for d in reduced}
+    kept = [d for d in range(x.ndim) if d not in steps]
+    reducer = te.comm_reducer(
+        partial(_better, largest=largest, last=last, floats=x.dtype.is_float),
+        lambda place, value: (
+            te.const(-1 if last else 2**31 - 1, place),
+            te.min_value(value) if largest else te.max_value(value),
+        ),
+        name=name,
+    )
+    one = te.const(1, "int64")
+    shape = [one if d in steps else x.shape[d] for d in range(x.ndim) if keepdims or d in kept]
+
+    def body(*i: Expr) -> tuple[Expr, ...]:
+        outer = dict(enumerate(i) if keepdims else zip(kept, i, strict=True))
+        place: Expr = te.const(0, "int64")
+        for d in reduced:
+            place = place * x.shape[d] + steps[d]
+        value = x(*(steps[d] if d in steps else outer[d] for d in range(x.ndim)))
+        return reducer((cast("int32", place), value), axis=tuple(steps.values()))
+
+    if not reduced:
+        return te.compute(x.shape, lambda *_: te.const(0, "int32"), name=name, tag="elemwise")
+    places, _ = te.compute_all(shape, body, name=f"{name}_pair", tag=f"{TAG}_idx")
+    return te.compute(shape, lambda *i: places(*i), name=name, tag="elemwise")
+
+
+def _better(
+    a: tuple[Expr, Expr], b: tuple[Expr, Expr], *, largest: bool, last: bool, floats: bool
+) -> tuple[Expr, Expr]:
+    """Choose the better of two values with their places; of equal ones the first, or the last."""
+    (place_a, x), (place_b, y) = a, b
+    wins = x > y if largest else x < y
+    even = compare("eq", x, y)
+    if floats:
+        wins = te.any(wins, te.all(te.isnan(x), ~te.isnan(y)))
+        even = te.any(even, te.all(te.isnan(x), te.isnan(y)))
+    chosen = te.any(wins, te.all(even, place_a > place_b if last else place_a < place_b))
+    return te.select(chosen, place_a, place_b), te.select(chosen, x, y)
