@@ -30,6 +30,7 @@ _UNROLL = 4  # vectors of elements in one step
 _SUMS = 4  # vectors of sums in registers
 # Sums of a plain reduction lie in the first cache: each step reads a long stretch of memory.
 _SUMS_BYTES = 16 << 10
+_MOST_ROWS = 14  # of a tile of sums
 _SMALL = 16  # a loop of so few steps is written out
 _PAIRS = 2  # vectors of them
 _PARTS = 64  # of a reduction to one number
@@ -163,12 +164,10 @@ class _Maker:
 
     def _across(self, stage: Stage, op: ComputeOp) -> None:
         """Reduce over what does not lie side by side: vectors along the innermost data axis."""
-        *outer, last = op.axis
-        lanes = self._lanes(op)
-        plain = not _repeats(op)
+        lanes, plain = self._lanes(op), not _repeats(op)
         most = _SUMS_BYTES // op.output(0).dtype.nbytes if plain else lanes * _SUMS
-        width = _width(last, most)
-        if self._parallel and not outer:
+        width = _width(op.axis[-1], most)
+        if self._parallel and len(op.axis) == 1:
             width = max(lanes * _SUMS, width // _SHARES)
         sums = self._schedule.cache_write(op.outputs, "local")[0]
         inner, result = self._schedule[sums], stage.op
@@ -176,15 +175,32 @@ class _Maker:
         *outer, last = result.axis
         rest, lane = stage.split(last, factor=width)
         stage.vectorize(lane)
+        rows: te.IterVar | None = None
+        if outer and not plain:
+            *outer, down = outer
+            groups, row = stage.split(down, factor=self._rows(down, -(-width // lanes)))
+            stage.reorder(*outer, groups, rest, row, lane)
+            outer.append(groups)
+            rows = sums.op.axis[-2]
+            inner.unroll(rows)
         inner.compute_at(stage, rest)
         steps, own = sums.op.ordered_axis, sums.op.axis[-1]
         vectors, own_lane = inner.split(own, factor=_width(own, lanes * _SUMS))
-        inner.reorder(*steps, vectors, own_lane)
+        inner.reorder(*steps, *([] if rows is None else [rows]), vectors, own_lane)
         inner.vectorize(own_lane)
         taps = steps[-1].domain.extent
         if isinstance(taps, IntImm) and taps.value <= _SMALL and not plain:
             inner.unroll(steps[-1])
         self._share(stage, outer or [rest])
+
+    def _rows(self, axis: te.IterVar, vectors: int) -> int:
+        """Choose how many rows of sums the registers hold; a number that divides the rows best."""
+        free = max(1, self._target.vector_registers * 3 // 4 // vectors)
+        most = _width(axis, min(free, _MOST_ROWS))
+        extent = axis.domain.extent
+        if not isinstance(extent, IntImm):
+            return most
+        return min(range(1, most + 1), key=lambda rows: -(-extent.value // rows) * (rows + 1))
 
     def _share(self, stage: Stage, loops: list[te.IterVar]) -> None:
         if self._parallel and loops:
