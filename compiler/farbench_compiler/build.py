@@ -40,28 +40,30 @@ def build(
     name: str = "main",
     *,
     cache: bool = True,
+    debug: bool = False,
 ) -> Artifact:
     """Compile a schedule over its arguments; or functions that are lowered already.
 
-    What was built before is taken from the cache, unless `cache` is False. A CompilerError says
-    which step refused the program: ScheduleError, LoweringError, TargetError.
+    What was built before is taken from the cache, unless `cache` is False. A `debug` build stops a
+    call at the first index outside of its array, division by zero or shift past the width.
+    A CompilerError says which step refused the program: ScheduleError, LoweringError, TargetError.
     """
     if isinstance(sch, LoopFunction):
-        return build_functions([sch], target)
+        return build_functions([sch], target, debug=debug)
     if isinstance(sch, Schedule):
         if args is None:
             raise LoweringError("build: give the arguments of the schedule, as in [A, B, C]")
         chosen = Target.parse(target)  # a wrong target is told before any work
-        key = key_of(sch, tuple(args), chosen, name) if cache and enabled() else None
+        key = key_of(sch, tuple(args), chosen, name, debug) if cache and enabled() else None
 
         def make() -> Artifact:
             with _collection_paused():
-                return build_functions([lower(sch, args, name)], chosen)
+                return build_functions([lower(sch, args, name)], chosen, debug=debug)
 
         return remember(key, make)
     if not all(isinstance(fn, LoopFunction) for fn in sch):
         raise LoweringError("build: give a schedule first, then its arguments as in [A, B, C]")
-    return build_functions(sch, target)
+    return build_functions(sch, target, debug=debug)
 
 
 @contextmanager
@@ -76,13 +78,18 @@ def _collection_paused() -> Iterator[None]:
             gc.enable()
 
 
-def build_functions(functions: Sequence[LoopFunction], target: str | Target = "native") -> Artifact:
+def build_functions(
+    functions: Sequence[LoopFunction], target: str | Target = "native", *, debug: bool = False
+) -> Artifact:
     """Compile lowered functions into one library; their names must differ."""
     chosen = Target.parse(target)
     _check_names(functions)
-    ready = [passes.run(fn, chosen) for fn in functions]
+    ready = [passes.run(fn, chosen, debug=debug) for fn in functions]
     emitted = emit(ready, chosen)
-    entries = tuple(_entry(fn, flat, chosen) for fn, flat in zip(functions, ready, strict=True))
+    entries = tuple(
+        replace(_entry(fn, flat, chosen), debug=debug)
+        for fn, flat in zip(functions, ready, strict=True)
+    )
     objects = (emitted.object, *constant_objects(ready, chosen))
     digest = hashlib.sha256(b"".join(objects)).hexdigest()
     manifest = Manifest(entries, chosen.facts, digest)

@@ -42,12 +42,15 @@ def build(
     name: str = "main",
     *,
     cache: bool = True,
+    debug: bool = False,
 ) -> Module:
     """Compile a schedule for a target (a preset's name or `llvm -mtriple= -mcpu= -mattr=`).
 
     Without a target it is that of the `with target:` around the call, or else this machine.
     The arguments stand in TVM's order; `target_host` can only say the same as `target`, since the
     CPU that runs the code is its own host.
+    A `debug` build is slow and checks what it does: the first index outside of its array, division
+    by zero or shift past the width stops the call with an error that says where.
     An equal program that was built before comes from the cache, unless `cache` is False.
     TargetError lists near matches of what is unknown; ScheduleError says what is not legal.
     """
@@ -58,7 +61,7 @@ def build(
             f"target_host {target_host} is not the target {target}; farbench builds for one CPU"
         )
     artifact = load("farbench_compiler.build").build(
-        schedule, args, target=target, name=name, cache=cache
+        schedule, args, target=target, name=name, cache=cache, debug=debug
     )
     module: Module = load("farbench.module").Module.of(artifact)
     return module

@@ -43,6 +43,7 @@ from farbench_compiler.ir.stmt import (
     Let,
     LoopFunction,
     Prefetch,
+    Require,
     Seq,
     Stmt,
     Store,
@@ -120,6 +121,8 @@ class _Compiler:
                 return lambda env: void(evaluate(env))
             case Prefetch():
                 return void
+            case Require():
+                return self._require(s)
         raise TypeError(f"{type(s).__name__} is no statement of the loop IR")
 
     def _loop(self, s: For) -> Run:
@@ -138,6 +141,17 @@ class _Compiler:
         test, yes = self.expr(cond), self.stmt(then)
         no = self.stmt(otherwise) if otherwise is not None else void
         return lambda env: yes(env) if test(env) else no(env)
+
+    def _require(self, s: Require) -> Run:
+        test, values = self.expr(s.cond), [self.expr(value) for value in s.values]
+
+        def run(env: Env) -> None:
+            if not test(env):
+                found = iter([value(env) for value in values])
+                raise InterpError("".join(p if isinstance(p, str) else str(next(found))
+                                          for p in s.message))  # fmt: skip
+
+        return run
 
     def _sequence(self, stmts: tuple[Stmt, ...]) -> Run:
         parts = [self.stmt(s) for s in stmts]

@@ -30,6 +30,7 @@ from farbench_compiler.ir.stmt import (
     Let,
     LoopFunction,
     Prefetch,
+    Require,
     Seq,
     Stmt,
     Store,
@@ -100,8 +101,6 @@ class _Printer:
                 span = f"{self.expr(begin)}, {self.expr(extent)}"
                 yield f"{pad}for {self._name(var)} in {kind}({span}):"
                 yield from self.stmt(body, depth + 1)
-            case Store(buffer, indices, value):
-                yield f"{pad}{self._element(buffer, indices)} = {self.expr(value)}"
             case IfThen(cond, then, otherwise):
                 yield f"{pad}if {self.expr(cond)}:"
                 yield from self.stmt(then, depth + 1)
@@ -119,12 +118,21 @@ class _Printer:
             case Let(var, value, body):
                 yield f"{pad}{self._name(var)} = {self.expr(value)}"
                 yield from self.stmt(body, depth)
-            case Evaluate(value):
-                yield f"{pad}{self.expr(value)}"
-            case Prefetch(buffer, indices):
-                yield f"{pad}prefetch {self._element(buffer, indices)}"
             case _:
-                yield f"{pad}{s!r}"
+                yield f"{pad}{self._line(s)}"
+
+    def _line(self, s: Stmt) -> str:
+        match s:
+            case Store(buffer, indices, value):
+                return f"{self._element(buffer, indices)} = {self.expr(value)}"
+            case Evaluate(value):
+                return self.expr(value)
+            case Prefetch(buffer, indices):
+                return f"prefetch {self._element(buffer, indices)}"
+            case Require(cond, message):
+                parts = (p if isinstance(p, str) else f"{{{self.expr(p)}}}" for p in message)
+                return f'require {self.expr(cond)}, "{"".join(parts)}"'
+        return repr(s)
 
     def expr(self, e: Expr, above: int = _LOOSEST) -> str:
         match e:

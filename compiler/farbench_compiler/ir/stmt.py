@@ -8,6 +8,7 @@
            | Let(var, value, body)
            | Evaluate(value)
            | Prefetch(buffer, indices)              bring an element nearer; it need not be there
+           | Require(cond, message)                 stop the call unless cond holds (debug builds)
 
     function ::= LoopFunction(name, args, symbols, body, constants)
 
@@ -99,6 +100,19 @@ class Prefetch(Stmt):
 
     buffer: Buffer
     indices: tuple[Expr, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Require(Stmt):
+    """Stop the call with a message unless `cond` holds; integers in the message are its values."""
+
+    cond: Expr
+    message: tuple[str | Expr, ...]
+
+    @property
+    def values(self) -> tuple[Expr, ...]:
+        """The expressions in the message, in order."""
+        return tuple(part for part in self.message if isinstance(part, Expr))
 
 
 @dataclass(frozen=True, slots=True, eq=False)

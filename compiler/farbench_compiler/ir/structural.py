@@ -28,6 +28,7 @@ from farbench_compiler.ir.stmt import (
     IfThen,
     Let,
     Prefetch,
+    Require,
     Seq,
     Stmt,
     Store,
@@ -108,6 +109,8 @@ def _stmt_label(node: Stmt) -> tuple[object, ...]:
             return (buffer.uid,)
         case Let(var, _, _):
             return (var.uid,)
+        case Require(_, message):
+            return tuple(part for part in message if isinstance(part, str))
         case IfThen() | Seq() | Evaluate():
             return ()
     raise TypeError(f"{type(node).__name__} is no statement of the loop IR")

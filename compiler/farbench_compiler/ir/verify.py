@@ -7,14 +7,14 @@ loops still to be vectorised or unrolled), `flat` (what machine code is emitted 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Literal
 
 from farbench_compiler.errors import VerifyError
 from farbench_compiler.ir import dots
-from farbench_compiler.ir.dtypes import DType
+from farbench_compiler.ir.dtypes import BOOL, DType
 from farbench_compiler.ir.expr import (
     Binary,
     Broadcast,
@@ -43,6 +43,7 @@ from farbench_compiler.ir.stmt import (
     Let,
     LoopFunction,
     Prefetch,
+    Require,
     Seq,
     Stmt,
     Store,
@@ -55,7 +56,7 @@ _SCALARS: frozenset[type[Expr]] = frozenset(
     (Var, IntImm, FloatImm, Cast, Binary, Compare, Logic, Not, Select, IfThenElse, Call, Load)
 )
 _STMTS: frozenset[type[Stmt]] = frozenset(
-    (For, Store, IfThen, Seq, Allocate, Let, Evaluate, Prefetch)
+    (For, Store, IfThen, Seq, Allocate, Let, Evaluate, Prefetch, Require)
 )
 
 
@@ -134,8 +135,7 @@ class _Verifier:
                 if otherwise is not None:
                     self._stmt(otherwise)
             case Seq(stmts):
-                for part in stmts:
-                    self._stmt(part)
+                self._all(stmts)
             case Allocate(buffer, body):
                 self._allocate(s, buffer, body)
             case Let(var, value, body):
@@ -147,6 +147,16 @@ class _Verifier:
                 self._expr(value)
             case Prefetch(buffer, indices):
                 self._access(buffer, indices, buffer.dtype, s)
+            case Require(cond, _):
+                self._need(cond.dtype == BOOL, f"the condition is {cond.dtype}", s)
+                self._all((cond, *s.values))
+
+    def _all(self, nodes: Iterable[Expr | Stmt]) -> None:
+        for node in nodes:
+            if isinstance(node, Expr):
+                self._expr(node)
+            else:
+                self._stmt(node)
 
     @contextmanager
     def _bound(self, var: Var, s: Stmt) -> Iterator[None]:

@@ -34,6 +34,7 @@ from farbench_compiler.ir.stmt import (
     IfThen,
     Let,
     Prefetch,
+    Require,
     Seq,
     Stmt,
     Store,
@@ -109,6 +110,8 @@ def _stmt_children(node: Stmt) -> tuple[Node, ...]:
             return (value,)
         case Prefetch(_, indices):
             return indices
+        case Require(cond, _):
+            return (cond, *node.values)
     raise TypeError(f"{type(node).__name__} is no statement of the loop IR")
 
 
@@ -223,6 +226,9 @@ def _map_stmt(node: Stmt, f: ExprMap, g: StmtMap) -> Stmt:
             new = Evaluate(f(value))
         case Prefetch(buffer, indices):
             new = Prefetch(buffer, tuple(f(i) for i in indices))
+        case Require(cond, message):
+            parts = tuple(f(part) if isinstance(part, Expr) else part for part in message)
+            new = Require(f(cond), parts)
         case _:
             raise TypeError(f"{type(node).__name__} is no statement of the loop IR")
     unchanged = all(x is y for x, y in zip(_stmt_children(node), _stmt_children(new), strict=True))

@@ -22,6 +22,7 @@ from farbench_compiler.ir.stmt import (
     Let,
     LoopFunction,
     Prefetch,
+    Require,
     Seq,
     Stmt,
     Store,
@@ -30,6 +31,7 @@ from farbench_compiler.ir.structural import same
 from farbench_compiler.llvm.code import Code, Module
 from farbench_compiler.llvm.entry import Captured, Number, captured, close_over, write_unpacking
 from farbench_compiler.llvm.exprs import Exprs, Rules
+from farbench_compiler.llvm.failing import Part, write_message
 from farbench_compiler.llvm.types import memory_type, value_type
 
 MAX_LOCAL_BYTES = 256 << 10  # a thread's stack holds it many times over
@@ -272,6 +274,20 @@ class _Function:
         name = self._module.declare("llvm.prefetch.p0", "void", kinds)
         self._code.emit(f"call void @{name}(ptr {address}, i32 0, i32 3, i32 1)")  # read, keep
 
+    def _require(self, s: Require) -> None:
+        code, exprs = self._code, self._exprs
+        holds = exprs.value(s.cond)
+        broken, going_on = code.label("broken"), code.label("holds")
+        code.branch(holds, going_on, broken)
+        code.start(broken)
+        with exprs.region():
+            parts: list[Part] = [
+                ("text", p) if isinstance(p, str) else ("number", exprs.value(p)) for p in s.message
+            ]
+            write_message(code, parts)
+        code.jump(self._fail())
+        code.start(going_on)
+
     def _allocate(self, s: Allocate) -> None:
         (size,) = s.buffer.shape
         self._buffers[s.buffer.uid] = s.buffer
@@ -338,4 +354,5 @@ _WRITERS: dict[type[Stmt], Callable[..., None]] = {
     Let: _Function._let,
     Evaluate: _Function._evaluate,
     Prefetch: _Function._prefetch,
+    Require: _Function._require,
 }

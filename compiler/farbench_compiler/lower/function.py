@@ -14,6 +14,7 @@ from farbench_compiler.lower.bounds import infer_bounds
 from farbench_compiler.lower.buffering import Ring, only_new, rings_of
 from farbench_compiler.lower.emit import Emitter
 from farbench_compiler.lower.inline import inline_stages
+from farbench_compiler.lower.inside import check_inside
 from farbench_compiler.lower.memory import Memory, argument, embedded, temporary
 from farbench_compiler.lower.nest import Nest
 from farbench_compiler.lower.partition import partition
@@ -54,6 +55,7 @@ def lower(sch: Schedule, args: Sequence[Arg], name: str = "main") -> LoopFunctio
     constants = tuple(b for b in buffers if isinstance(b, ConstBuffer))
     function = LoopFunction(name, given, symbols, body, constants)
     _check_sizes(function, [a for a in args if isinstance(a, Var)])
+    check_inside(function)
     return function
 
 

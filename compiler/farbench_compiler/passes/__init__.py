@@ -1,7 +1,8 @@
 """From the loops that lowering leaves to what machine code is emitted from, pass by pass.
 
-flatten -> serialize nested -> hoist allocations -> vectorize -> unswitch -> unroll; the verifier
-checks what goes in and what comes out, and where that is illegal names the pass that broke it.
+flatten -> serialize nested -> hoist allocations -> vectorize -> unswitch -> unroll; in debug builds
+`add checks` comes first. The verifier checks what goes in and
+what comes out, and where that is illegal names the pass that broke it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from typing import Protocol
 
 from farbench_compiler.ir.stmt import LoopFunction
 from farbench_compiler.ir.verify import Stage, verify
+from farbench_compiler.passes.checks import add_checks
 from farbench_compiler.passes.flatten import flatten
 from farbench_compiler.passes.place import hoist_allocations, serialize_nested
 from farbench_compiler.passes.unroll import unroll
@@ -43,11 +45,13 @@ class Pass:
 _MASKING = frozenset(("avx2", "avx512f", "v", "sve"))
 
 
-def pipeline(target: VectorUnit) -> tuple[Pass, ...]:
-    """List the passes for a target, in order."""
+def pipeline(target: VectorUnit, *, debug: bool = False) -> tuple[Pass, ...]:
+    """List the passes for a target, in order; `debug` puts the checks before them."""
     vector_bits = target.vector_bits if target.vector_bits > 64 else 0
     masks = not _MASKING.isdisjoint(target.features)
+    checks = (Pass("add checks", add_checks, "lowered"),) if debug else ()
     return (
+        *checks,
         Pass("flatten", flatten, "linear"),
         Pass("serialize nested", serialize_nested, "linear"),
         Pass("hoist allocations", hoist_allocations, "linear"),
@@ -57,10 +61,10 @@ def pipeline(target: VectorUnit) -> tuple[Pass, ...]:
     )
 
 
-def run(fn: LoopFunction, target: VectorUnit) -> LoopFunction:
+def run(fn: LoopFunction, target: VectorUnit, *, debug: bool = False) -> LoopFunction:
     """Run all passes; VerifyError names the one that left something illegal."""
     verify(fn, "lowered")
-    steps = pipeline(target)
+    steps = pipeline(target, debug=debug)
     try:
         return _through(fn, steps, check_each=False)
     except Exception:

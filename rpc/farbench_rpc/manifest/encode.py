@@ -71,6 +71,7 @@ _ENTRY = readers.record(
         "contracted": readers.boolean,
         "reassociated": readers.boolean,
         "fast_math": readers.boolean,
+        "debug": readers.boolean,
     },
 )
 _TARGET = readers.record(

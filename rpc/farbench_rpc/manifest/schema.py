@@ -44,7 +44,8 @@ class Entry:
 
     Calling convention: `int32 symbol(fb_ctx *, void *const *buffers, const int64_t *scalars)`;
     buffers are the TensorArgs in order; scalars are `symbols` (each found from a shape), then the
-    ScalarArgs in order that are not themselves symbols.
+    ScalarArgs in order that are not themselves symbols. A `debug` entry checks its indices,
+    divisors and shifts, and fails with a text.
     """
 
     name: str
@@ -56,6 +57,7 @@ class Entry:
     contracted: bool = True
     reassociated: bool = False
     fast_math: bool = False
+    debug: bool = False
 
 
 @dataclass(frozen=True)

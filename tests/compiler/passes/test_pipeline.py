@@ -22,7 +22,7 @@ def test_a_broken_pass_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
         return replace(fn, body=write(C, AT, value=read(A, AT)))
 
     broken = (passes.Pass("forget", forget_the_loop, "linear"),)
-    monkeypatch.setattr(passes, "pipeline", lambda _unit: broken)
+    monkeypatch.setattr(passes, "pipeline", lambda _unit, debug: broken)
     fn = function(loop(AT, 4, write(C, AT, value=read(A, AT))), A, C)
     with pytest.raises(VerifyError, match=r"f: after forget \(linear\): .*bound nowhere: i"):
         passes.run(fn, Unit())

@@ -1,0 +1,60 @@
+"""Debug builds: a call that would leave an array stops with an error, here and on every board."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import farbench as fb
+from farbench import te
+from farbench.tracker import Tracker
+from farbench_rpc.errors import KernelError
+
+TARGETS = {"native": "native", "aarch64": "pi4", "armv7": "armv7"}
+
+
+def gather(target: str, *, debug: bool) -> fb.Module:
+    """Take elements by index, in parallel and in vectors, through memory of the function's own."""
+    n, m = te.var("n"), te.var("m")
+    a = te.placeholder((n,), name="A")
+    at = te.placeholder((m,), "int32", name="I")
+    taken = te.compute((m,), lambda i: a[at[i]], name="T")
+    c = te.compute((m,), lambda i: taken[m - 1 - i] * 2.0, name="C")
+    sch = te.create_schedule(c.op)
+    for tensor in (taken, c):
+        outer, inner = sch[tensor].split(tensor.op.axis[0], factor=8)
+        sch[tensor].parallel(outer)
+        sch[tensor].vectorize(inner)
+    return fb.build(sch, [a, at, c], target=target, name="gather", debug=debug)
+
+
+def test_the_manifest_says_it_and_ordinary_builds_differ() -> None:
+    plain, debug = (gather("native", debug=on) for on in (False, True))
+    assert [m.manifest.entry("gather").debug for m in (plain, debug)] == [False, True]
+    assert "fbk.number" in debug.get_source()
+    assert "fbk.number" not in plain.get_source()
+    assert gather("native", debug=True).manifest.entry("gather").debug  # from the cache
+
+
+@pytest.mark.parametrize("index", [-(2**31), -1, 10, 2**31 - 1])
+def test_an_index_outside_stops_the_call_everywhere(
+    each_arch: str, index: int, tracker_of: Callable[[str], Tracker], tmp_path: Path
+) -> None:
+    path = tmp_path / "gather.so"
+    gather(TARGETS[each_arch], debug=True).export_library(path)
+    with tracker_of(each_arch).request(f"name={each_arch}", timeout=60) as remote:
+        remote.upload(path)
+        f = remote.load_module("gather.so")
+        values, good = np.arange(10, dtype="float32"), np.arange(10, dtype="int32")[::-1].copy()
+        a, out = fb.nd.array(values, remote.cpu()), fb.nd.empty(10, "float32", remote.cpu())
+        f(a, fb.nd.array(good, remote.cpu()), out)
+        assert out.numpy().tolist() == [2.0 * x for x in range(10)]
+        bad = good.copy()
+        bad[4] = index
+        said = rf"gather: load from A, dimension 0: index {index} is outside of \[0, 10\)"
+        with pytest.raises(KernelError, match=said):
+            f(a, fb.nd.array(bad, remote.cpu()), out)
+        f(a, fb.nd.array(good, remote.cpu()), out)  # its memory was given back
