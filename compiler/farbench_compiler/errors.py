@@ -11,6 +11,10 @@ class ScheduleError(CompilerError):
     """A tensor expression or schedule that is not legal; names the primitive and the axis."""
 
 
+class DTypeError(ScheduleError, ValueError):
+    """A dtype that is unknown; lists those that exist."""
+
+
 class TargetError(CompilerError):
     """A target, CPU or feature that is unknown; lists near matches."""
 

@@ -173,3 +173,13 @@ def test_options_that_are_not_ours_are_refused_with_what_there_is(
     evaluator: Callable[..., object] = module.time_evaluator
     with pytest.raises(errors.UsageError, match=f"time_evaluator has no .*{option}.*{says}"):
         evaluator(module.entry_name, **{option: 1})
+
+
+def test_arrays_without_elements_lie_anywhere() -> None:
+    n = te.var("n")
+    a = te.placeholder((n, 3), name="A")
+    c = te.compute((n, 3), lambda i, j: a[i, j] + 1.0, name="C")
+    module = fb.build(te.create_schedule(c.op), [a, c])
+    empty = np.zeros((0, 3), np.float32)
+    module(empty, np.zeros((0, 3), np.float32))
+    module(fb.nd.array(empty), fb.nd.zeros((0, 3), "float32"))

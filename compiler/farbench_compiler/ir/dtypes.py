@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from farbench_compiler.errors import DTypeError
+
 Kind = Literal["float", "bfloat", "int", "uint", "bool"]
 
 SCALARS: dict[str, tuple[Kind, int]] = {
@@ -81,12 +83,12 @@ class DType:
 
 @lru_cache(maxsize=512)
 def dtype(text: str | DType) -> DType:
-    """Parse a dtype; ValueError names the dtypes that exist."""
+    """Parse a dtype; DTypeError names the dtypes that exist."""
     if isinstance(text, DType):
         return text
-    match = _PATTERN.fullmatch(text)
+    match = _PATTERN.fullmatch(text) if isinstance(text, str) else None
     if match is None or match[1] not in SCALARS:
-        raise ValueError(f"unknown dtype {text!r}; known: {', '.join(SCALARS)}")
+        raise DTypeError(f"unknown dtype {text!r}; known: {', '.join(SCALARS)}")
     kind, bits = SCALARS[match[1]]
     return DType(kind, bits, int(match[2] or 1))
 

@@ -101,6 +101,10 @@ class Attachable:
     def compute_at(self, parent: Stage, scope: IterVar) -> None:
         """Compute what one step of the loop `scope` of `parent` reads, inside that loop."""
         self._placeable("compute_at")
+        if not isinstance(parent, Attachable):
+            raise ScheduleError(
+                f"compute_at: {parent!r} is no stage; give s[C] and one of its axes"
+            )
         if parent is self or parent.schedule is not self.schedule:
             raise ScheduleError(
                 f"compute_at: stage {self.name} can be attached to another stage of its schedule "

@@ -10,7 +10,8 @@ import numpy.typing as npt
 
 from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir import expr as ir
-from farbench_compiler.ir.dtypes import FLOAT32, INT32, INT64, DType, dtype
+from farbench_compiler.ir.dtypes import FLOAT32, INT32, INT64, DType
+from farbench_compiler.ir.dtypes import dtype as as_dtype
 from farbench_compiler.ir.expr import Expr, ExprLike, IntImm, Scalar, Var, as_expr
 from farbench_compiler.te.axis import IterVar, Range, as_index
 from farbench_compiler.te.operation import ComputeOp, ConstantOp, PlaceholderOp
@@ -27,7 +28,7 @@ UNNAMED = "tindex"
 
 def var(name: str = UNNAMED, dtype: str | DType = INT64) -> Var:
     """Make a size (int64, found from the shapes of the arguments) or a scalar parameter."""
-    return Var(name, _dtype(dtype))
+    return Var(name, as_dtype(dtype))
 
 
 def size_var(name: str = "size", dtype: str | DType = INT64) -> Var:
@@ -48,13 +49,6 @@ def _plain(value: ExprLike) -> Expr:
     return x
 
 
-def _dtype(of: str | DType) -> DType:
-    try:
-        return dtype(of)
-    except ValueError as error:
-        raise ScheduleError(str(error)) from error
-
-
 def _shape(name: str, shape: Shape) -> tuple[Expr, ...]:
     given = tuple(shape) if isinstance(shape, (tuple, list)) else (shape,)
     sizes = tuple(as_index(n) for n in given)
@@ -66,7 +60,7 @@ def _shape(name: str, shape: Shape) -> tuple[Expr, ...]:
 
 def placeholder(shape: Shape, dtype: str | DType = FLOAT32, name: str = "placeholder") -> Tensor:
     """Make a tensor that the caller of the function gives."""
-    return PlaceholderOp(name, _shape(name, shape), _dtype(dtype)).output(0)
+    return PlaceholderOp(name, _shape(name, shape), as_dtype(dtype)).output(0)
 
 
 def constant(array: npt.ArrayLike, name: str = "constant") -> Tensor:
@@ -75,7 +69,7 @@ def constant(array: npt.ArrayLike, name: str = "constant") -> Tensor:
     if given.dtype.byteorder == ">":
         given = given.astype(given.dtype.newbyteorder("<"))
     shape = _shape(name, [int(n) for n in np.shape(array)])
-    return ConstantOp(name, shape, _dtype(given.dtype.name), given.tobytes()).output(0)
+    return ConstantOp(name, shape, as_dtype(given.dtype.name), given.tobytes()).output(0)
 
 
 def compute(

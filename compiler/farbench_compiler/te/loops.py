@@ -56,7 +56,7 @@ class Loops:
         Of none it makes a loop of one step around all others, as a tensor without dimensions needs
         it to have a loop at all.
         """
-        given = [iv for a in axes for iv in ((a,) if isinstance(a, IterVar) else a)]
+        given = [iv for a in axes for iv in (a if isinstance(a, (list, tuple)) else (a,))]
         if not given:
             self.compute_op("fuse")
             one = IterVar("singleton")
@@ -173,6 +173,11 @@ class Loops:
     def _leaf(self, primitive: str, axis: IterVar) -> int:
         self.compute_op(primitive)
         place = self.leaf_index(axis)
+        if not isinstance(axis, IterVar):
+            names = ", ".join(iv.name for iv in self.leaf_iter_vars)
+            raise ScheduleError(
+                f"{primitive}: {axis!r} is no axis; those of stage {self.op.name} are {names}"
+            )
         if place is None:
             raise self._error(primitive, axis, self.fate(axis))
         return place

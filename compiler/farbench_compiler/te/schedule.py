@@ -54,6 +54,8 @@ class Schedule:
 
     def __getitem__(self, source: Source) -> Stage:
         """Give the stage that computes a tensor or stands for an operation."""
+        if not isinstance(source, (Tensor, Operation)):
+            raise ScheduleError(f"{source!r} is no tensor of this schedule")
         tensor = source if isinstance(source, Tensor) else source.output(0)
         stage = self._by_tensor.get(tensor)
         if stage is None:
@@ -236,7 +238,9 @@ AutoInlineElemWise = injective.inline_elementwise
 
 
 def _several(sources: Source | Sequence[Source]) -> Sequence[Source]:
-    return [sources] if isinstance(sources, (Tensor, Operation)) else sources
+    if isinstance(sources, (list, tuple)):
+        return sources
+    return [sources]  # type: ignore[list-item]  # what is no tensor is refused by its name
 
 
 def _post_order(outputs: Sequence[Operation]) -> list[Operation]:

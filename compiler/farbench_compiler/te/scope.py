@@ -15,6 +15,8 @@ def scope_of(primitive: str, stage: str, scope: str) -> Place:
 
     A tag, as in `global.vtcm`, names memory of other machines, so it is refused too.
     """
+    if not isinstance(scope, str):
+        raise ScheduleError(f"{primitive}: stage {stage} cannot be {scope!r}; give local or global")
     if scope in ("", "global"):
         return "global"
     if scope == "local":

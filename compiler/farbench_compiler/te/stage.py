@@ -118,6 +118,10 @@ class Stage(Loops, Attachable):
 
         The stage then runs over the new layout; gives its axes, nothing for a placeholder.
         """
+        if not callable(index_map):
+            raise ScheduleError(
+                f"transform_layout: stage {self.name} needs a function, as lambda i, j: [j, i]"
+            )
         return self.schedule.transform_layout(self, index_map)
 
     def double_buffer(self) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import pytest
 
@@ -220,3 +221,30 @@ def test_arguments_that_do_not_fit_are_named(case: Case) -> None:
         lower(te.create_schedule(d.op), [case.a, d])
     fn = lower(te.create_schedule(d.op), [case.a, d, m])
     assert [v.name for v in fn.scalars] == ["n", "m"]
+
+
+@pytest.mark.parametrize("wrong", [None, "i", 3], ids=repr)
+@pytest.mark.parametrize(
+    "primitive", ["split", "vectorize", "unroll", "parallel", "fuse", "reorder", "pragma"]
+)
+def test_what_is_no_axis_is_named(primitive: str, wrong: Any, case: Case) -> None:
+    more: dict[str, dict[str, Any]] = {
+        "split": {"factor": 2},
+        "pragma": {"pragma_type": "unroll_explicit"},
+    }
+    with pytest.raises(te.ScheduleError, match=f"{primitive}: {wrong!r} is no axis; those of"):
+        getattr(case.sch[case.c], primitive)(wrong, **more.get(primitive, {}))
+
+
+@pytest.mark.parametrize("wrong", [None, "C", 3], ids=repr)
+def test_what_is_no_tensor_or_stage_is_named(wrong: Any, case: Case) -> None:
+    with pytest.raises(te.ScheduleError, match=f"{wrong!r} is no tensor of this schedule"):
+        case.sch[wrong]
+    with pytest.raises(te.ScheduleError, match=f"{wrong!r} is no tensor of this schedule"):
+        case.sch.cache_read(case.a, "local", wrong)
+    with pytest.raises(te.ScheduleError, match="give local or global|no such memory"):
+        case.sch.cache_write(case.c, wrong)
+    with pytest.raises(te.ScheduleError, match="transform_layout: stage C needs a function"):
+        case.sch[case.c].transform_layout(wrong)
+    with pytest.raises(te.ScheduleError, match="unknown dtype"):
+        te.placeholder((3,), wrong)
