@@ -56,7 +56,9 @@ class Loops:
         Of none it makes a loop of one step around all others, as a tensor without dimensions needs
         it to have a loop at all.
         """
-        given = [iv for a in axes for iv in (a if isinstance(a, (list, tuple)) else (a,))]
+        given: list[IterVar] = [
+            iv for a in axes for iv in (a if isinstance(a, (list, tuple)) else (a,))
+        ]
         if not given:
             self.compute_op("fuse")
             one = IterVar("singleton")
