@@ -25,15 +25,15 @@ def combine(
     shape = broadcast_shapes(name, [x.shape for x in operands if isinstance(x, Tensor)])
 
     def element(*axes: Expr) -> Expr:
-        given = [_at(x, axes) if isinstance(x, Tensor) else x for x in operands]
+        given = [read_at(x, axes) if isinstance(x, Tensor) else x for x in operands]
         value: Expr = function(*given)
         return value
 
     return compute(shape, element, name=name, tag=tag)
 
 
-def _at(tensor: Tensor, axes: Sequence[Expr]) -> Expr:
-    """Read the element that a tensor gives to a position of the common shape."""
+def read_at(tensor: Tensor, axes: Sequence[Expr]) -> Expr:
+    """Read the element that a tensor gives to a position of a shape that it is broadcast to."""
     own = axes[len(axes) - tensor.ndim :]
     places = [
         ir.const(0) if _is_one(size) else axis for axis, size in zip(own, tensor.shape, strict=True)

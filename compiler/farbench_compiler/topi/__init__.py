@@ -6,7 +6,7 @@
 from importlib import import_module
 from types import ModuleType
 
-from farbench_compiler.topi import image, nn
+from farbench_compiler.topi import image, nn, tag
 from farbench_compiler.topi.broadcast import (
     add,
     bitwise_and,
@@ -104,15 +104,27 @@ from farbench_compiler.topi.reduction import (
     prod,
     sum,
 )
+from farbench_compiler.topi.scatter import (
+    scatter_elements,
+    scatter_nd,
+)
 from farbench_compiler.topi.shaping import (
     arange,
     broadcast_to,
     flip,
+    meshgrid,
+    ndarray_size,
     repeat,
     reshape,
     shape,
     squeeze,
     tile,
+)
+from farbench_compiler.topi.sorting import (
+    argsort,
+    searchsorted,
+    sort,
+    topk,
 )
 from farbench_compiler.topi.transform import (
     expand_dims,
@@ -120,17 +132,18 @@ from farbench_compiler.topi.transform import (
 )
 
 __all__ = [
-    "abs", "acos", "acosh", "add", "all", "any", "arange", "argmax", "argmin", "asin", "asinh",
-    "atan", "atanh", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "broadcast_to",
-    "cast", "ceil", "clip", "concatenate", "cos", "cosh", "cumprod", "cumsum", "divide",
-    "elemwise_sum", "equal", "erf", "exp", "exp2", "expand_dims", "fast_erf", "fast_exp",
+    "abs", "acos", "acosh", "add", "all", "any", "arange", "argmax", "argmin", "argsort", "asin",
+    "asinh", "atan", "atanh", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor",
+    "broadcast_to", "cast", "ceil", "clip", "concatenate", "cos", "cosh", "cumprod", "cumsum",
+    "divide", "elemwise_sum", "equal", "erf", "exp", "exp2", "expand_dims", "fast_erf", "fast_exp",
     "fast_tanh", "flip", "floor", "floor_divide", "full", "full_like", "gather", "greater",
     "greater_equal", "identity", "image", "isfinite", "isinf", "isnan", "left_shift", "less",
     "less_equal", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or",
-    "max", "maximum", "mean", "min", "minimum", "mod", "multiply", "negative", "nn", "not_equal",
-    "one_hot", "power", "prod", "relu", "repeat", "reshape", "right_shift", "round", "rsqrt",
-    "shape", "sigmoid", "sign", "sin", "sinh", "split", "sqrt", "squeeze", "stack", "strided_slice",
-    "subtract", "sum", "take", "tan", "tanh", "tile", "transpose", "trunc", "where",
+    "max", "maximum", "mean", "meshgrid", "min", "minimum", "mod", "multiply", "ndarray_size",
+    "negative", "nn", "not_equal", "one_hot", "power", "prod", "relu", "repeat", "reshape",
+    "right_shift", "round", "rsqrt", "scatter_elements", "scatter_nd", "searchsorted", "shape",
+    "sigmoid", "sign", "sin", "sinh", "sort", "split", "sqrt", "squeeze", "stack", "strided_slice",
+    "subtract", "sum", "tag", "take", "tan", "tanh", "tile", "topk", "transpose", "trunc", "where",
 ]  # fmt: skip
 
 

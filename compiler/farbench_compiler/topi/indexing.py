@@ -10,6 +10,7 @@ from farbench_compiler.ir.expr import Expr, binary, compare, const
 from farbench_compiler.te import Tensor
 from farbench_compiler.te.broadcast import combine
 from farbench_compiler.topi.arguments import axis_of, check_rank, known, refusal
+from farbench_compiler.topi.shaping import apart, count_of
 
 TAG = "injective"
 Mode = Literal["clip", "wrap", "fast"]
@@ -51,20 +52,13 @@ def take(
     """
     if batch_dims:
         raise refusal("take", f"batch_dims is {batch_dims}, only 0 is here; use gather")
-    _check_indices("take", indices)
+    check_indices("take", indices)
     count = indices.ndim
     if axis is None:
-        total: Expr = const(1)
-        for size in x.shape:
-            total = total * size
 
         def flat(*i: Expr) -> Expr:
-            place = _within(indices(*i), total, mode)
-            at: list[Expr] = []
-            for d in reversed(range(x.ndim)):
-                at.insert(0, place if d == 0 else binary("floormod", place, x.shape[d]))
-                place = binary("floordiv", place, x.shape[d])
-            return x(*at)
+            place = _within(indices(*i), count_of(x.shape), mode)
+            return x(*apart(place, x.shape))
 
         return te.compute(indices.shape, flat, name="take", tag=TAG)
     along = axis_of("take", x, axis)
@@ -83,7 +77,7 @@ def gather(x: Tensor, axis: int, indices: Tensor) -> Tensor:
     Indices outside take the nearest end.
     """
     along = axis_of("gather", x, axis)
-    _check_indices("gather", indices)
+    check_indices("gather", indices)
     check_rank("gather", indices, x.ndim)
 
     def body(*i: Expr) -> Expr:
@@ -107,7 +101,7 @@ def one_hot(
     indices: Tensor, on_value: float, off_value: float, depth: int, axis: int, dtype: str
 ) -> Tensor:
     """Give a new axis of `depth` elements: `on_value` where an index says, else `off_value`."""
-    _check_indices("one_hot", indices)
+    check_indices("one_hot", indices)
     if not -indices.ndim - 1 <= axis <= indices.ndim:
         raise refusal("one_hot", f"axis {axis} is outside of the {indices.ndim + 1} dimensions")
     at = axis % (indices.ndim + 1)
@@ -121,7 +115,8 @@ def one_hot(
     return te.compute(shape, body, name="one_hot", tag=TAG)
 
 
-def _check_indices(op: str, indices: Tensor) -> None:
+def check_indices(op: str, indices: Tensor) -> None:
+    """Refuse indices that are no integers."""
     if not indices.dtype.is_int:
         raise refusal(op, f"{indices.name} is {indices.dtype}; indices are integers")
 

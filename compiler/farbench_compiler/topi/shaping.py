@@ -9,7 +9,8 @@ from farbench_compiler.ir.expr import Expr, ExprLike, IntImm, binary, compare, c
 from farbench_compiler.ir.simplify import simplify
 from farbench_compiler.te import Tensor
 from farbench_compiler.te.axis import as_index
-from farbench_compiler.topi.arguments import axis_of, check_same, known, refusal
+from farbench_compiler.te.broadcast import read_at
+from farbench_compiler.topi.arguments import axis_of, check_rank, check_same, known, refusal
 
 TAG = "injective"
 
@@ -35,29 +36,30 @@ def squeeze(x: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
 def reshape(x: Tensor, newshape: Sequence[ExprLike]) -> Tensor:
     """Give the elements another shape; a -1 in it stands for what is left."""
     sizes = [as_index(size) for size in newshape]
-    count = _count(x.shape)
+    count = count_of(x.shape)
     left = [d for d, size in enumerate(sizes) if known(size) == -1]
     if len(left) > 1:
         raise refusal("reshape", f"{len(left)} dimensions are -1; leave one open at most")
     if left:
-        rest = _count([size for d, size in enumerate(sizes) if d not in left])
+        rest = count_of([size for d, size in enumerate(sizes) if d not in left])
         sizes[left[0]] = te.floordiv(count, rest)
-    check_same("reshape", f"the elements of {x.name} and of the new shape", count, _count(sizes))
+    check_same("reshape", f"the elements of {x.name} and of the new shape", count, count_of(sizes))
 
     def body(*i: Expr) -> Expr:
-        return x(*_apart(_place(i, sizes), x.shape))
+        return x(*apart(place_of(i, sizes), x.shape))
 
     return te.compute(sizes, body, name="reshape", tag=TAG)
 
 
-def _count(shape: Sequence[Expr]) -> Expr:
+def count_of(shape: Sequence[Expr]) -> Expr:
+    """Count the elements of a shape."""
     total: Expr = const(1)
     for size in shape:
         total = total * size
     return simplify(total)
 
 
-def _place(indices: Sequence[Expr], shape: Sequence[Expr]) -> Expr:
+def place_of(indices: Sequence[Expr], shape: Sequence[Expr]) -> Expr:
     """Give the place of an element among all, in their order."""
     place: Expr = const(0)
     for index, size in zip(indices, shape, strict=True):
@@ -65,7 +67,7 @@ def _place(indices: Sequence[Expr], shape: Sequence[Expr]) -> Expr:
     return place
 
 
-def _apart(place: Expr, shape: Sequence[Expr]) -> list[Expr]:
+def apart(place: Expr, shape: Sequence[Expr]) -> list[Expr]:
     """Give the indices of the element at a place."""
     found: list[Expr] = []
     for d in reversed(range(len(shape))):
@@ -84,11 +86,7 @@ def broadcast_to(x: Tensor, shape: Sequence[ExprLike]) -> Tensor:
         if known(x.shape[d]) != 1:
             check_same("broadcast_to", f"dimension {d} of {x.name} and the shape", x.shape[d],
                        sizes[new + d])  # fmt: skip
-
-    def body(*i: Expr) -> Expr:
-        return x(*(const(0) if known(x.shape[d]) == 1 else i[new + d] for d in range(x.ndim)))
-
-    return te.compute(sizes, body, name="broadcast_to", tag="broadcast")
+    return te.compute(sizes, lambda *i: read_at(x, i), name="broadcast_to", tag="broadcast")
 
 
 def flip(x: Tensor, axis: int = 0) -> Tensor:
@@ -137,6 +135,27 @@ def shape(x: Tensor, dtype: str = "int32") -> Tensor:
         return found.astype(dtype)
 
     return te.compute((x.ndim,), body, name="shape", tag=TAG)
+
+
+def ndarray_size(x: Tensor, dtype: str = "int32") -> Tensor:
+    """Give the number of elements, without dimensions."""
+    return te.compute((), lambda: count_of(x.shape).astype(dtype), name="ndarray_size", tag=TAG)
+
+
+def meshgrid(a_tuple: Sequence[Tensor], indexing: str = "ij") -> list[Tensor]:
+    """Spread tensors of one dimension over a grid, one dimension each; `xy` swaps the first two."""
+    if indexing not in ("ij", "xy"):
+        raise refusal("meshgrid", f"indexing {indexing!r} is unknown; give ij or xy")
+    for x in a_tuple:
+        check_rank("meshgrid", x, 1)
+    order = list(range(len(a_tuple)))
+    if indexing == "xy" and len(order) > 1:
+        order[:2] = [1, 0]
+    sizes = [a_tuple[d].shape[0] for d in order]
+    return [
+        te.compute(sizes, lambda *i, x=x, d=d: x(i[order[d]]), name="meshgrid", tag="broadcast")
+        for d, x in enumerate(a_tuple)
+    ]
 
 
 def arange(
