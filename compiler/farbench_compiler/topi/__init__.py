@@ -31,6 +31,11 @@ from farbench_compiler.topi.broadcast import (
     right_shift,
     subtract,
 )
+from farbench_compiler.topi.contraction import (
+    einsum,
+    matmul,
+    tensordot,
+)
 from farbench_compiler.topi.cumulative import (
     cumprod,
     cumsum,
@@ -46,6 +51,7 @@ from farbench_compiler.topi.elementwise import (
     bitwise_not,
     cast,
     ceil,
+    ceil_log2,
     clip,
     cos,
     cosh,
@@ -82,10 +88,12 @@ from farbench_compiler.topi.elementwise import (
     trunc,
 )
 from farbench_compiler.topi.indexing import (
+    adv_index,
     gather,
+    gather_nd,
     one_hot,
-    strided_slice,
     take,
+    unravel_index,
     where,
 )
 from farbench_compiler.topi.joining import (
@@ -93,16 +101,26 @@ from farbench_compiler.topi.joining import (
     split,
     stack,
 )
+from farbench_compiler.topi.masking import (
+    matrix_set_diag,
+    reverse_sequence,
+    sequence_mask,
+    trilu,
+)
 from farbench_compiler.topi.reduction import (
     all,
     any,
     argmax,
     argmin,
+    collapse_sum,
     max,
     mean,
     min,
     prod,
     sum,
+)
+from farbench_compiler.topi.relayout import (
+    layout_transform,
 )
 from farbench_compiler.topi.scatter import (
     scatter_elements,
@@ -120,6 +138,11 @@ from farbench_compiler.topi.shaping import (
     squeeze,
     tile,
 )
+from farbench_compiler.topi.slicing import (
+    sliding_window,
+    strided_set,
+    strided_slice,
+)
 from farbench_compiler.topi.sorting import (
     argsort,
     searchsorted,
@@ -132,18 +155,21 @@ from farbench_compiler.topi.transform import (
 )
 
 __all__ = [
-    "abs", "acos", "acosh", "add", "all", "any", "arange", "argmax", "argmin", "argsort", "asin",
-    "asinh", "atan", "atanh", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor",
-    "broadcast_to", "cast", "ceil", "clip", "concatenate", "cos", "cosh", "cumprod", "cumsum",
-    "divide", "elemwise_sum", "equal", "erf", "exp", "exp2", "expand_dims", "fast_erf", "fast_exp",
-    "fast_tanh", "flip", "floor", "floor_divide", "full", "full_like", "gather", "greater",
-    "greater_equal", "identity", "image", "isfinite", "isinf", "isnan", "left_shift", "less",
+    "abs", "acos", "acosh", "add", "adv_index", "all", "any", "arange", "argmax", "argmin",
+    "argsort", "asin", "asinh", "atan", "atanh", "bitwise_and", "bitwise_not", "bitwise_or",
+    "bitwise_xor", "broadcast_to", "cast", "ceil", "ceil_log2", "clip", "collapse_sum",
+    "concatenate", "cos", "cosh", "cumprod", "cumsum", "divide", "einsum", "elemwise_sum", "equal",
+    "erf", "exp", "exp2", "expand_dims", "fast_erf", "fast_exp", "fast_tanh", "flip", "floor",
+    "floor_divide", "full", "full_like", "gather", "gather_nd", "greater", "greater_equal",
+    "identity", "image", "isfinite", "isinf", "isnan", "layout_transform", "left_shift", "less",
     "less_equal", "log", "log10", "log1p", "log2", "logical_and", "logical_not", "logical_or",
-    "max", "maximum", "mean", "meshgrid", "min", "minimum", "mod", "multiply", "ndarray_size",
-    "negative", "nn", "not_equal", "one_hot", "power", "prod", "relu", "repeat", "reshape",
-    "right_shift", "round", "rsqrt", "scatter_elements", "scatter_nd", "searchsorted", "shape",
-    "sigmoid", "sign", "sin", "sinh", "sort", "split", "sqrt", "squeeze", "stack", "strided_slice",
-    "subtract", "sum", "tag", "take", "tan", "tanh", "tile", "topk", "transpose", "trunc", "where",
+    "matmul", "matrix_set_diag", "max", "maximum", "mean", "meshgrid", "min", "minimum", "mod",
+    "multiply", "ndarray_size", "negative", "nn", "not_equal", "one_hot", "power", "prod", "relu",
+    "repeat", "reshape", "reverse_sequence", "right_shift", "round", "rsqrt", "scatter_elements",
+    "scatter_nd", "searchsorted", "sequence_mask", "shape", "sigmoid", "sign", "sin", "sinh",
+    "sliding_window", "sort", "split", "sqrt", "squeeze", "stack", "strided_set", "strided_slice",
+    "subtract", "sum", "tag", "take", "tan", "tanh", "tensordot", "tile", "topk", "transpose",
+    "trilu", "trunc", "unravel_index", "where",
 ]  # fmt: skip
 
 

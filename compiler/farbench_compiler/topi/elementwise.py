@@ -219,6 +219,14 @@ def cast(x: Tensor, dtype: str) -> Tensor:
     return _map(x, lambda v: v.astype(dtype), "cast")
 
 
+def ceil_log2(x: Tensor) -> Tensor:
+    """Take the least integer whose power of 2 is at least the element, which is positive."""
+    if x.dtype.is_float:
+        return _map(x, lambda v: te.ceil(te.log2(v)), "ceil_log2")
+    one, bits = te.const(1, x.dtype), x.dtype.bits
+    return _map(x, lambda v: (bits - te.clz(v - one)).astype(x.dtype), "ceil_log2")
+
+
 fast_exp, fast_tanh, fast_erf = exp, tanh, erf  # which are as fast as they get
 
 

@@ -1,4 +1,4 @@
-"""Functions that pick elements: by slices, by indices that are data, by conditions."""
+"""Functions that pick elements: by indices that are data, by conditions."""
 
 from __future__ import annotations
 
@@ -6,41 +6,15 @@ from collections.abc import Sequence
 from typing import Literal
 
 from farbench_compiler import te
-from farbench_compiler.ir.expr import Expr, binary, compare, const
+from farbench_compiler.ir.expr import Expr, ExprLike, binary, compare, const
 from farbench_compiler.te import Tensor
-from farbench_compiler.te.broadcast import combine
-from farbench_compiler.topi.arguments import axis_of, check_rank, known, refusal
+from farbench_compiler.te.axis import as_index
+from farbench_compiler.te.broadcast import broadcast_shapes, combine, read_at
+from farbench_compiler.topi.arguments import axis_of, check_rank, check_same, known, refusal
 from farbench_compiler.topi.shaping import apart, count_of
 
 TAG = "injective"
 Mode = Literal["clip", "wrap", "fast"]
-
-
-def strided_slice(
-    x: Tensor, begin: Sequence[int], end: Sequence[int], strides: Sequence[int] | None = None
-) -> Tensor:
-    """Take begin, begin + stride, ... below end along each of the first axes, as numpy's slices.
-
-    The sizes of these axes are numbers; negative places count from the end.
-    """
-    steps = [1] * len(begin) if strides is None else [*strides, *([1] * len(begin))][: len(begin)]
-    if len(begin) != len(end) or len(begin) > x.ndim or 0 in steps:
-        raise refusal("strided_slice", f"begin, end and strides must fit the {x.ndim} dimensions")
-    starts, shape = [], list(x.shape)
-    for d, (first, last, step) in enumerate(zip(begin, end, steps, strict=True)):
-        size = known(x.shape[d])
-        if size is None:
-            raise refusal("strided_slice", f"dimension {d} of {x.name} has no constant size")
-        places = range(*slice(first, last, step).indices(size))
-        starts.append(places.start)
-        shape[d] = const(len(places))
-
-    def body(*i: Expr) -> Expr:
-        return x(*(
-            v * steps[d] + starts[d] if d < len(steps) else v for d, v in enumerate(i)
-        ))  # fmt: skip
-
-    return te.compute(shape, body, name="strided_slice", tag=TAG)
 
 
 def take(
@@ -48,10 +22,9 @@ def take(
 ) -> Tensor:
     """Take the elements, or the parts along `axis`, that `indices` name.
 
-    Of indices outside, `clip` takes the nearest end, `wrap` counts round; `fast` trusts them.
+    The first `batch_dims` dimensions of both are the same ones. Of indices outside, `clip` takes
+    the nearest end, `wrap` counts round; `fast` trusts them.
     """
-    if batch_dims:
-        raise refusal("take", f"batch_dims is {batch_dims}, only 0 is here; use gather")
     check_indices("take", indices)
     count = indices.ndim
     if axis is None:
@@ -62,12 +35,17 @@ def take(
 
         return te.compute(indices.shape, flat, name="take", tag=TAG)
     along = axis_of("take", x, axis)
+    if not 0 <= batch_dims <= min(along, indices.ndim):
+        raise refusal("take", f"batch_dims is {batch_dims}; give 0 to {min(along, indices.ndim)}")
+    for d in range(batch_dims):
+        check_same("take", f"sizes of dimension {d}", x.shape[d], indices.shape[d])
+    end = along + count - batch_dims
 
     def body(*i: Expr) -> Expr:
-        place = _within(indices(*i[along : along + count]), x.shape[along], mode)
-        return x(*i[:along], place, *i[along + count :])
+        place = _within(indices(*i[:batch_dims], *i[along:end]), x.shape[along], mode)
+        return x(*i[:along], place, *i[end:])
 
-    shape = [*x.shape[:along], *indices.shape, *x.shape[along + 1 :]]
+    shape = [*x.shape[:along], *indices.shape[batch_dims:], *x.shape[along + 1 :]]
     return te.compute(shape, body, name="take", tag=TAG)
 
 
@@ -85,6 +63,70 @@ def gather(x: Tensor, axis: int, indices: Tensor) -> Tensor:
         return x(*i[:along], place, *i[along + 1 :])
 
     return te.compute(indices.shape, body, name="gather", tag=TAG)
+
+
+def gather_nd(a: Tensor, indices: Tensor) -> Tensor:
+    """Take the parts that `indices` [M, Y...] name by places in the first M dimensions of `a`.
+
+    Indices outside take the nearest end.
+    """
+    check_indices("gather_nd", indices)
+    count = known(indices.shape[0]) if indices.ndim else None
+    if count is None or not 1 <= count <= a.ndim:
+        raise refusal(
+            "gather_nd", f"the first dimension of {indices.name} is {count}; give the number of"
+            f" leading dimensions of {a.name}, 1 to {a.ndim}",
+        )  # fmt: skip
+    inner = indices.ndim - 1
+
+    def body(*i: Expr) -> Expr:
+        led = (_within(indices(m, *i[:inner]), a.shape[m], "clip") for m in range(count))
+        return a(*led, *i[inner:])
+
+    shape = [*indices.shape[1:], *a.shape[count:]]
+    return te.compute(shape, body, name="gather_nd", tag=TAG)
+
+
+def adv_index(data: Tensor, indices: Sequence[Tensor]) -> Tensor:
+    """Take the parts that tensors of places name, one for each leading dimension, broadcast.
+
+    Indices outside take the nearest end.
+    """
+    if not 1 <= len(indices) <= data.ndim:
+        raise refusal("adv_index", f"{len(indices)} indices for {data.ndim} dimensions")
+    for index in indices:
+        check_indices("adv_index", index)
+    common = broadcast_shapes("topi.adv_index", [index.shape for index in indices])
+    inner, count = len(common), len(indices)
+
+    def body(*i: Expr) -> Expr:
+        led = (_within(read_at(x, i[:inner]), data.shape[d], "clip")
+               for d, x in enumerate(indices))  # fmt: skip
+        return data(*led, *i[inner:])
+
+    return te.compute([*common, *data.shape[count:]], body, name="adv_index", tag=TAG)
+
+
+def unravel_index(indices: Tensor, shape: Tensor | Sequence[ExprLike]) -> Tensor:
+    """Give the place in a tensor of a shape, one row a dimension, of each place in memory order."""
+    check_indices("unravel_index", indices)
+    if isinstance(shape, Tensor):
+        check_rank("unravel_index", shape, 1)
+        count = known(shape.shape[0])
+        if count is None:
+            raise refusal("unravel_index", f"the length of {shape.name} must be constant")
+        sizes = [shape(d).astype("int64") for d in range(count)]
+    else:
+        sizes = [as_index(size) for size in shape]
+
+    def body(d: Expr, *i: Expr) -> Expr:
+        places = apart(indices(*i).astype("int64"), sizes)
+        found: Expr = const(0)
+        for n, place in enumerate(places):
+            found = te.select(compare("eq", d, n), place, found)
+        return found.astype(indices.dtype)
+
+    return te.compute((len(sizes), *indices.shape), body, name="unravel_index", tag=TAG)
 
 
 def where(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:

@@ -38,6 +38,19 @@ class Layout:
             raise refusal(op, f"{x.name} has {x.ndim} dimensions, layout {text!r} {len(letters)}")
         return Layout(letters)
 
+    @staticmethod
+    def blocks(op: str, text: str) -> dict[str, int]:
+        """Read the block sizes of a layout, by the upper case letters of what they part."""
+        found: dict[str, int] = {}
+        for size, letter in _AXIS.findall(text):
+            if letter.islower() != bool(size) or size == "0":
+                raise refusal(op, f"layout {text!r}: a block has a size and a small letter, as 16c")
+            if size and letter.upper() not in text:
+                raise refusal(op, f"layout {text!r}: {size}{letter} is a block of no dimension")
+            if size:
+                found[letter.upper()] = int(size)
+        return found
+
     @property
     def spatial(self) -> str:
         """The letters beside batch and channels: those that windows move along."""

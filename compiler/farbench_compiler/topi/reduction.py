@@ -10,25 +10,23 @@ from collections.abc import Callable, Sequence
 from functools import partial
 
 from farbench_compiler import te
-from farbench_compiler.errors import ScheduleError
-from farbench_compiler.ir.expr import Expr, cast, compare
+from farbench_compiler.ir.expr import Expr, ExprLike, cast, compare
 from farbench_compiler.te import IterVar, Tensor
 from farbench_compiler.te.reduction import Reducer
+from farbench_compiler.topi.arguments import check_same, known, refusal
+from farbench_compiler.topi.tag import COMM_REDUCE, COMM_REDUCE_IDX, ELEMWISE
 
 Axis = int | Sequence[int] | None
-TAG = "comm_reduce"
 
 
 def _dimensions(x: Tensor, axis: Axis, name: str) -> tuple[int, ...]:
     given = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
     for a in given:
         if not -x.ndim <= a < x.ndim:
-            raise ScheduleError(
-                f"{name}: axis {a} is outside of the {x.ndim} dimensions of {x.name}"
-            )
+            raise refusal(name, f"axis {a} is outside of the {x.ndim} dimensions of {x.name}")
     found = tuple(sorted(a % x.ndim for a in given))
     if len(set(found)) < len(found):
-        raise ScheduleError(f"{name}: an axis of {tuple(given)} occurs twice; name each once")
+        raise refusal(name, f"an axis of {tuple(given)} occurs twice; name each once")
     return found
 
 
@@ -37,7 +35,7 @@ def _reduce(
 ) -> Tensor:
     reduced = _dimensions(x, axis, name)
     if not reduced:
-        return te.compute(x.shape, lambda *i: x(*i), name=name, tag="elemwise")
+        return te.compute(x.shape, lambda *i: x(*i), name=name, tag=ELEMWISE)
     axes: dict[int, IterVar] = {d: te.reduce_axis((0, x.shape[d]), name=f"k{d}") for d in reduced}
     kept = [d for d in range(x.ndim) if d not in axes]
     one = te.const(1, "int64")
@@ -48,7 +46,7 @@ def _reduce(
         at = [axes[d] if d in axes else outer[d] for d in range(x.ndim)]
         return reducer(x(*at), axis=tuple(axes.values()))
 
-    return te.compute(shape, body, name=name, tag=TAG)
+    return te.compute(shape, body, name=name, tag=COMM_REDUCE)
 
 
 def sum(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
@@ -74,13 +72,31 @@ def min(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
 def mean(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
     """Average the elements along `axis`, adding in the dtype of `x`, which must be a float."""
     if not x.dtype.is_float:
-        raise ScheduleError(f"mean: {x.name} is {x.dtype}, not a float; cast it first")
+        raise refusal("mean", f"{x.name} is {x.dtype}, not a float; cast it first")
     count: Expr = te.const(1, "int64")
     for d in _dimensions(x, axis, "mean"):
         count = count * x.shape[d]
     total = sum(x, axis, keepdims)
     return te.compute(
-        total.shape, lambda *i: total(*i) / cast(x.dtype, count), name="mean", tag="elemwise"
+        total.shape, lambda *i: total(*i) / cast(x.dtype, count), name="mean", tag=ELEMWISE
+    )
+
+
+def collapse_sum(data: Tensor, target_shape: Sequence[ExprLike]) -> Tensor:
+    """Add up what broadcasting from `target_shape` to the shape of `data` repeats."""
+    extra = data.ndim - len(target_shape)
+    if extra < 0:
+        raise refusal("collapse_sum", f"{data.name} has fewer dimensions than the target")
+    axes = list(range(extra))
+    for d, size in enumerate(target_shape, extra):
+        if known(size) == 1:
+            axes.append(d)
+        else:
+            check_same("collapse_sum", f"sizes of dimension {d}", data.shape[d], size)
+    kept = _reduce(data, axes, True, te.sum, "collapse_sum")
+    front = [te.const(0, "int64")] * extra
+    return te.compute(
+        kept.shape[extra:], lambda *i: kept(*front, *i), name="collapsed", tag=ELEMWISE
     )
 
 
@@ -96,7 +112,7 @@ def any(x: Tensor, axis: Axis = None, keepdims: bool = False) -> Tensor:
 
 def _truth(op: str, x: Tensor) -> Tensor:
     if not x.dtype.is_bool:
-        raise ScheduleError(f"topi.{op}: {x.name} is {x.dtype}, not bool; compare it first")
+        raise refusal(op, f"{x.name} is {x.dtype}, not bool; compare it first")
     return x
 
 
@@ -143,9 +159,9 @@ def _place(
         return reducer((cast("int32", place), value), axis=tuple(steps.values()))
 
     if not reduced:
-        return te.compute(x.shape, lambda *_: te.const(0, "int32"), name=name, tag="elemwise")
-    places, _ = te.compute_all(shape, body, name=f"{name}_pair", tag=f"{TAG}_idx")
-    return te.compute(shape, lambda *i: places(*i), name=name, tag="elemwise")
+        return te.compute(x.shape, lambda *_: te.const(0, "int32"), name=name, tag=ELEMWISE)
+    places, _ = te.compute_all(shape, body, name=f"{name}_pair", tag=COMM_REDUCE_IDX)
+    return te.compute(shape, lambda *i: places(*i), name=name, tag=ELEMWISE)
 
 
 def _better(

@@ -159,7 +159,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "concatenate": (lambda: topi.concatenate([A, PLACE]), "topi.concatenate: I has 1 dimensions"),
     "nothing": (lambda: topi.concatenate([]), "topi.concatenate: there is nothing to join"),
     "split": (lambda: topi.split(A, 5, 1), "topi.split: 5 does not divide the 4 elements"),
-    "slice": (lambda: topi.strided_slice(A, (0,), (1, 2)), "topi.strided_slice: begin, end and"),
+    "slice": (lambda: topi.strided_slice(A, (0,), (1, 2)), "topi.strided_slice: 1 begin, 2 end"),
     "take": (lambda: topi.take(A, A), "topi.take: A is float32; indices are integers"),
     "mode": (lambda: topi.take(A, PLACE, mode="no"), "topi.take: mode 'no' is unknown"),  # type: ignore[arg-type]
     "gather": (lambda: topi.gather(A, 0, PLACE), "topi.gather: I has 1 dimensions, expected 2"),
