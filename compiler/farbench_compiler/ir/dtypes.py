@@ -9,9 +9,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from farbench_compiler.errors import DTypeError
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Kind = Literal["float", "bfloat", "int", "uint", "bool"]
 
@@ -71,6 +74,25 @@ class DType:
     def scalar(self) -> DType:
         """The same type with one lane."""
         return self if self.lanes == 1 else DType(self.kind, self.bits)
+
+    @property
+    def dtype(self) -> np.dtype[Any]:
+        """What numpy takes for it in `np.zeros(3, dtype=C.dtype)`; DTypeError if it has none."""
+        import numpy as np  # sizes and types alone need no numpy
+
+        if self.is_bfloat or self.lanes > 1:
+            raise DTypeError(f"numpy has no dtype {self}; convert from float32")
+        return np.dtype(str(self))
+
+    def __eq__(self, other: object) -> bool:
+        """Compare with another dtype, or with how one is written."""
+        if isinstance(other, DType):
+            mine = (self.kind, self.bits, self.lanes)
+            return self is other or mine == (other.kind, other.bits, other.lanes)
+        return str(self) == other if isinstance(other, str) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(str(self))  # a text that is equal must hash equally
 
     def with_lanes(self, lanes: int) -> DType:
         """Give the vector of `lanes` such scalars."""

@@ -77,5 +77,7 @@ def reduce_axis(dom: tuple[ExprLike, ExprLike] | Range, name: str = "rv") -> Ite
     """Make an axis to reduce over, from `dom[0]` up to but not including `dom[1]`."""
     if isinstance(dom, Range):
         return IterVar(name, dom=dom, kind="reduce")
+    if not isinstance(dom, (tuple, list)) or len(dom) != 2:
+        raise ScheduleError(f"reduce_axis {name}: the domain is {dom!r}; give (begin, end)")
     begin, end = as_index(dom[0]), as_index(dom[1])
     return IterVar(name, dom=Range(begin, end - begin), kind="reduce")

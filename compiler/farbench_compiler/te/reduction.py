@@ -102,7 +102,9 @@ class Reducer:
         init: Values | None = None,
     ) -> Expr | tuple[Expr, ...]:
         """Reduce over axes, where a condition holds; given further values, combine those."""
-        axes = _as_axes(axis if axis is not None else more[0] if more else ())
+        if axis is None and not more:
+            raise ScheduleError(f"{self.name}: give axis=, a te.reduce_axis or several")
+        axes = _as_axes(axis if axis is not None else more[0])
         if axes is None and axis is None and not isinstance(more[0], (tuple, list)):
             if where is not None or init is not None:
                 raise ScheduleError(f"{self.name}: axis must be a te.reduce_axis or several")

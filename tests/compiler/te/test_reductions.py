@@ -115,3 +115,15 @@ def test_an_axis_must_be_a_reduce_axis() -> None:
     a = te.placeholder((3, 3), name="A")
     with pytest.raises(te.ScheduleError, match="give a te.reduce_axis"):
         te.compute((3,), lambda i: te.sum(a[i, i], axis=i, where=i > 0), name="C")
+
+
+def test_a_reduction_of_one_value_without_an_axis_is_refused() -> None:
+    a = te.placeholder((3,), name="A")
+    with pytest.raises(te.ScheduleError, match="sum: give axis="):
+        te.compute((3,), lambda i: te.sum(a[i]))
+
+
+@pytest.mark.parametrize("dom", [3, (0, 3, 4), None])
+def test_a_reduce_axis_wants_begin_and_end(dom: Any) -> None:
+    with pytest.raises(te.ScheduleError, match=r"reduce_axis k: .* give \(begin, end\)"):
+        te.reduce_axis(dom, name="k")
