@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from farbench_compiler import te
 from farbench_compiler.ir.expr import Expr, ExprLike, IntImm, binary, compare, const
 from farbench_compiler.ir.simplify import simplify
+from farbench_compiler.ir.structural import same
 from farbench_compiler.te import Tensor
 from farbench_compiler.te.axis import as_index
 from farbench_compiler.te.broadcast import read_at
@@ -42,13 +43,46 @@ def reshape(x: Tensor, newshape: Sequence[ExprLike]) -> Tensor:
         raise refusal("reshape", f"{len(left)} dimensions are -1; leave one open at most")
     if left:
         rest = count_of([size for d, size in enumerate(sizes) if d not in left])
-        sizes[left[0]] = te.floordiv(count, rest)
+        if known(rest) == 0:
+            raise refusal("reshape", "a dimension is -1 beside one of size 0; give its size")
+        sizes[left[0]] = simplify(te.floordiv(count, rest))
     check_same("reshape", f"the elements of {x.name} and of the new shape", count, count_of(sizes))
 
+    groups = _groups(x.shape, sizes)
+
     def body(*i: Expr) -> Expr:
-        return x(*apart(place_of(i, sizes), x.shape))
+        at: list[Expr] = []
+        for old, new in groups:
+            at += apart(place_of(i[new], sizes[new]), x.shape[old])
+        return x(*at)
 
     return te.compute(sizes, body, name="reshape", tag=TAG)
+
+
+def _groups(old: Sequence[Expr], new: Sequence[Expr]) -> list[tuple[slice, slice]]:
+    """Part two shapes, from the end, into neighbours of as many elements: the smallest such parts.
+
+    An index into one dimension then stays as it is where that dimension does.
+    """
+    found: list[tuple[slice, slice]] = []
+    ends = [len(old), len(new)]
+    while min(ends) > 0:
+        begins = [end - 1 for end in ends]
+        counts = [old[begins[0]], new[begins[1]]]
+        while not same(*counts):
+            numbers = [known(count) for count in counts]
+            # Of what is not a number it is not known which one is less: all that is left is a part.
+            side = 0 if None in numbers or numbers[0] < numbers[1] else 1  # type: ignore[operator]
+            if None in numbers or begins[side] == 0 or 0 in numbers:
+                begins = [0, 0]
+                break
+            begins[side] -= 1
+            counts[side] = simplify(counts[side] * (old, new)[side][begins[side]])
+        found.insert(0, (slice(begins[0], ends[0]), slice(begins[1], ends[1])))
+        ends = begins
+    if max(ends) > 0:
+        found.insert(0, (slice(0, ends[0]), slice(0, ends[1])))
+    return found
 
 
 def count_of(shape: Sequence[Expr]) -> Expr:
