@@ -10,6 +10,7 @@ from farbench_compiler.te import Tensor
 from farbench_compiler.topi.arguments import check_divides, known, per_axis, refusal
 from farbench_compiler.topi.layout import Layout
 from farbench_compiler.topi.nn.padding import spread
+from farbench_compiler.topi.shaping import apart, count_of
 
 TAG = "injective"
 
@@ -19,18 +20,12 @@ def flatten(data: Tensor) -> Tensor:
     if data.ndim < 1:
         raise refusal("nn.flatten", f"{data.name} has no dimensions")
     rest = data.shape[1:]
-    size: Expr = as_expr(1)
-    for n in rest:
-        size = size * n
-
-    def element(i: Expr, j: Expr) -> Expr:
-        places: list[Expr] = []
-        for n in reversed(rest[1:]):
-            places.append(j % n)
-            j = j // n
-        return data(i, *([j, *reversed(places)] if rest else []))
-
-    return te.compute((data.shape[0], size), element, name="tensor", tag=TAG)
+    return te.compute(
+        (data.shape[0], count_of(rest)),
+        lambda i, j: data(i, *apart(j, rest)),
+        name="tensor",
+        tag=TAG,
+    )
 
 
 def space_to_depth(data: Tensor, block_size: int, layout: str = "NCHW") -> Tensor:
@@ -113,7 +108,7 @@ def space_to_batch_nd(
     shape = [batch * area, *inner, *data.shape[count + 1 :]]
 
     def element(*i: Expr) -> Expr:
-        offsets = _offsets(i[0] // batch, blocks)
+        offsets = apart(i[0] // batch, [as_expr(block) for block in blocks])
         at = [x * b + o for x, b, o in zip(i[1:], blocks, offsets, strict=False)]
         return near(i[0] % batch, *at, *i[count + 1 :])
 
@@ -166,12 +161,3 @@ def _blocks(
             f" of {data.name}; give one of each for dimensions from 1 on",
         )
     return per_axis(op, "block_shape", block_shape, count)
-
-
-def _offsets(number: Expr, blocks: Sequence[int]) -> list[Expr]:
-    """Part the number of a place in a block into places along its sides."""
-    found: list[Expr] = []
-    for block in reversed(blocks):
-        found.append(number % block)
-        number = number // block
-    return found[::-1]
