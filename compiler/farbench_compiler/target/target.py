@@ -25,6 +25,12 @@ from farbench_rpc.manifest import TargetFacts
 from farbench_rpc.manifest import features as reported
 
 _FLAGS = ("-mtriple", "-mcpu", "-mattr", "-fast-math")
+# Names of CPUs that LLVM and TVM's programs know for these (LLVM's X86TargetParser).
+_OTHER_NAMES = {
+    "core-avx2": "haswell",
+    "core-avx-i": "ivybridge",
+    "corei7-avx": "sandybridge",
+}
 _IGNORED = ("-device", "-model", "-keys")
 # Instructions that a compiler never chooses by itself: a device without them can run the code.
 _NEVER_CHOSEN = frozenset(
@@ -186,7 +192,7 @@ def _read_flag(text: str, flag: str, wishes: _Wishes) -> _Wishes:
     if name == "-mtriple":
         return replace(wishes, triple=value)
     if name == "-mcpu":
-        return replace(wishes, cpu=value)
+        return replace(wishes, cpu=_OTHER_NAMES.get(value, value))
     names = tuple(part for part in value.split(",") if part)
     return replace(wishes, attributes=wishes.attributes + names)
 

@@ -1,6 +1,8 @@
 """Bodies written by hand, statement by statement: for declared intrinsics and `te.extern`."""
 
-from farbench_compiler.ir.expr import Broadcast, Expr, ExprLike, Ramp, Var, as_expr
+import importlib
+
+from farbench_compiler.ir.expr import Broadcast, Expr, ExprLike, IntImm, Ramp, Var, as_expr
 from farbench_compiler.ir.stmt import Stmt
 from farbench_compiler.tir import ir_builder
 from farbench_compiler.tir.buffer import DeclaredBuffer, Pointer, decl_buffer
@@ -19,8 +21,25 @@ def broadcast(value: ExprLike, lanes: int) -> Expr:
     return x if lanes == 1 else Broadcast(x, lanes, x.dtype.with_lanes(lanes))
 
 
+# What TVM's programs call by either name; te's are meant, which also take whole tensors.
+_OF_TE = frozenset((
+    "abs", "all", "any", "ceil", "const", "div", "erf", "exp", "exp2", "floor", "floordiv",
+    "floormod", "fmod", "if_then_else", "indexdiv", "indexmod", "isfinite", "isinf", "isnan",
+    "log", "log10", "log1p", "log2", "max", "max_value", "min", "min_value", "nearbyint",
+    "popcount", "power", "round", "rsqrt", "sigmoid", "sin", "cos", "tan", "tanh", "sqrt", "sum",
+    "trunc", "truncdiv", "truncmod",
+))  # fmt: skip
+
+
+def __getattr__(name: str) -> object:
+    # te's modules need those of this package, so that they can only be had once both stand.
+    if name in _OF_TE:
+        return getattr(importlib.import_module("farbench_compiler.te"), name)
+    raise AttributeError(f"farbench has no tir.{name}; the functions of values are in te")
+
+
 __all__ = [
-    "Broadcast", "DeclaredBuffer", "Pointer", "Ramp", "Stmt", "Var", "broadcast",
+    "Broadcast", "DeclaredBuffer", "IntImm", "Pointer", "Ramp", "Stmt", "Var", "broadcast",
     "call_llvm_intrin", "call_llvm_pure_intrin", "decl_buffer", "dot2", "dot4", "interleave",
     "ir_builder",
 ]  # fmt: skip

@@ -95,6 +95,15 @@ def test_fast_math_and_the_hints_of_tvm() -> None:
 
 
 @pytest.mark.parametrize(
+    ("other", "name"),
+    [("core-avx2", "haswell"), ("core-avx-i", "ivybridge"), ("corei7-avx", "sandybridge")],
+)
+def test_cpus_have_other_names(other: str, name: str) -> None:
+    triple = "llvm -mtriple=x86_64-linux-gnu"
+    assert Target.parse(f"{triple} -mcpu={other}") == Target.parse(f"{triple} -mcpu={name}")
+
+
+@pytest.mark.parametrize(
     ("text", "said"),
     [
         ("", "the target is empty"),
