@@ -15,6 +15,14 @@ class DTypeError(ScheduleError, ValueError):
     """A dtype that is unknown; lists those that exist."""
 
 
+class ValueTypeError(ScheduleError, TypeError):
+    """A value of a kind that an expression cannot hold, or an operator that its dtype has not."""
+
+
+class UnknownNameError(ScheduleError, AttributeError):
+    """A primitive that does not exist; lists near matches."""
+
+
 class TargetError(CompilerError):
     """A target, CPU or feature that is unknown; lists near matches."""
 

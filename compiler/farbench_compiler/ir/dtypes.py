@@ -37,6 +37,17 @@ SCALARS: dict[str, tuple[Kind, int]] = {
 _PATTERN = re.compile(r"([a-z]+\d*)(?:x(\d+))?")
 
 
+@lru_cache(maxsize=256)
+def _text_of(kind: str, bits: int, lanes: int) -> str:
+    name = "bool" if kind == "bool" else f"{kind}{bits}"
+    return name if lanes == 1 else f"{name}x{lanes}"
+
+
+@lru_cache(maxsize=256)
+def _hash_of(kind: str, bits: int, lanes: int) -> int:
+    return hash(_text_of(kind, bits, lanes))  # a text that is equal must hash equally
+
+
 @dataclass(frozen=True, slots=True)
 class DType:
     """A scalar type, or a vector of `lanes` scalars."""
@@ -86,21 +97,22 @@ class DType:
 
     def __eq__(self, other: object) -> bool:
         """Compare with another dtype, or with how one is written."""
+        if self is other:
+            return True
         if isinstance(other, DType):
-            mine = (self.kind, self.bits, self.lanes)
-            return self is other or mine == (other.kind, other.bits, other.lanes)
+            same = self.bits == other.bits and self.lanes == other.lanes
+            return same and self.kind == other.kind
         return str(self) == other if isinstance(other, str) else NotImplemented
 
     def __hash__(self) -> int:
-        return hash(str(self))  # a text that is equal must hash equally
+        return _hash_of(self.kind, self.bits, self.lanes)
 
     def with_lanes(self, lanes: int) -> DType:
         """Give the vector of `lanes` such scalars."""
         return self if lanes == self.lanes else DType(self.kind, self.bits, lanes)
 
     def __str__(self) -> str:
-        name = "bool" if self.kind == "bool" else f"{self.kind}{self.bits}"
-        return name if self.lanes == 1 else f"{name}x{self.lanes}"
+        return _text_of(self.kind, self.bits, self.lanes)
 
 
 @lru_cache(maxsize=512)

@@ -24,6 +24,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, Literal, Union
 
+from farbench_compiler.errors import ValueTypeError
 from farbench_compiler.ir.dtypes import (
     BOOL,
     FLOAT32,
@@ -124,7 +125,7 @@ class Expr:
         return id(self)
 
     def __bool__(self) -> bool:
-        raise TypeError(
+        raise ValueTypeError(
             "an expression has no truth value; use te.if_then_else, te.all or te.any, or & and |"
         )
 
@@ -192,7 +193,7 @@ class Compare(Expr):
             return same(self.a, self.b)
         if self.op == "ne":
             return not same(self.a, self.b)
-        raise TypeError("a comparison of expressions has no truth value; use te.if_then_else")
+        raise ValueTypeError("a comparison of expressions has no truth value; use te.if_then_else")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -320,7 +321,7 @@ def as_expr(value: ExprLike, like: DType | None = None) -> Expr:
         return FloatImm(value, like if fits and like is not None else FLOAT32)
     if hasattr(value, "item"):  # a numpy scalar, without importing numpy here
         return as_expr(value.item(), like)
-    raise TypeError(f"{value!r} is not an expression; give an Expr, an int, a float or a bool")
+    raise ValueTypeError(f"{value!r} is not an expression; give an Expr, an int, a float or a bool")
 
 
 def unify(a: ExprLike, b: ExprLike) -> tuple[Expr, Expr]:
@@ -382,9 +383,9 @@ def binary(op: BinaryOp, a: ExprLike, b: ExprLike) -> Expr:
     if x.dtype.is_bool and op not in ("bitand", "bitor", "bitxor", "min", "max"):
         x, y = cast(INT32.with_lanes(x.dtype.lanes), x), cast(INT32.with_lanes(y.dtype.lanes), y)
     if x.dtype.is_float and op in ("bitand", "bitor", "bitxor", "shl", "shr"):
-        raise TypeError(f"{op} needs integers, got {x.dtype}")
+        raise ValueTypeError(f"{op} needs integers, got {x.dtype}")
     if not x.dtype.is_float and op == "div":
-        raise TypeError(f"div needs floats, got {x.dtype}; use // or astype")
+        raise ValueTypeError(f"div needs floats, got {x.dtype}; use // or astype")
     if isinstance(x, IntImm) and isinstance(y, IntImm):
         folded = fold_int(op, x.value, y.value, x.dtype)
         if folded is not None:

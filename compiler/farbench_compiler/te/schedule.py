@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Sequence
-from typing import overload
+from typing import TYPE_CHECKING, overload
 
 from farbench_compiler.errors import ScheduleError
 from farbench_compiler.te import cache, injective, layout, normal, rfactor
 from farbench_compiler.te.attach import Beside, Inline, InScan, Root
 from farbench_compiler.te.axis import IterVar
 from farbench_compiler.te.group import Group, between, group_of
+from farbench_compiler.te.names import unknown
 from farbench_compiler.te.operation import ComputeOp, ConstantOp, Operation, PlaceholderOp
 from farbench_compiler.te.scan import ScanOp
 from farbench_compiler.te.scope import scope_of
@@ -33,6 +34,11 @@ class Schedule:
         for stage in self.stages:
             if isinstance(stage.op, ScanOp):
                 self._hold(stage, stage.op)
+
+    if not TYPE_CHECKING:  # it would hide misspelt names from the types
+
+        def __getattr__(self, name: str) -> None:
+            raise unknown("a schedule", Schedule, name)
 
     def _hold(self, stage: Stage, scan: ScanOp) -> None:
         """Put the stages that depend on a scan's state into its loop, its start before it."""

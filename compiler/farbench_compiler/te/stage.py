@@ -12,6 +12,7 @@ from farbench_compiler.te.attach import Attachable, Inline, Root
 from farbench_compiler.te.axis import IterVar
 from farbench_compiler.te.lookahead import Lookahead
 from farbench_compiler.te.loops import Loops
+from farbench_compiler.te.names import unknown
 from farbench_compiler.te.operation import Operation, PlaceholderOp
 from farbench_compiler.te.scan import ScanOp
 from farbench_compiler.te.scope import scope_of
@@ -40,6 +41,12 @@ class Stage(Loops, Attachable):
         self.lookaheads: list[Lookahead] = []
         self.buffering: Buffering = "each step"
         self.store_predicate: Expr | None = None
+
+    if not TYPE_CHECKING:  # it would hide misspelt names from the types
+
+        def __getattr__(self, name: str) -> None:
+            op = self.__dict__.get("op")
+            raise unknown(f"stage {op.name}" if op is not None else "a stage", Stage, name)
 
     @property
     def name(self) -> str:

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from farbench_compiler.errors import ScheduleError
+from farbench_compiler.errors import ScheduleError, ValueTypeError
 from farbench_compiler.ir.dtypes import DType
 from farbench_compiler.ir.expr import Buffer, Expr, ExprLike, Load, const
 from farbench_compiler.ir.visit import walk
@@ -98,7 +98,7 @@ class Tensor(Buffer):
 
     def __iter__(self) -> Iterator[Expr]:
         # Without this Python would count indices up for ever.
-        raise TypeError(f"tensor {self.name} is not iterable; index it inside te.compute")
+        raise ValueTypeError(f"tensor {self.name} is not iterable; index it inside te.compute")
 
     def __repr__(self) -> str:
         return f"Tensor({self.name}, {self.dtype}, {self.ndim} dimensions)"

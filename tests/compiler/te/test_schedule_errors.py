@@ -248,3 +248,17 @@ def test_what_is_no_tensor_or_stage_is_named(wrong: Any, case: Case) -> None:
         case.sch[case.c].transform_layout(wrong)
     with pytest.raises(te.ScheduleError, match="unknown dtype"):
         te.placeholder((3,), wrong)
+
+
+def test_misspelt_primitives_name_what_was_meant(case: Case) -> None:
+    with pytest.raises(te.ScheduleError, match="stage C has no vectorise; did you mean vectorize"):
+        case.sch[case.c].vectorise(case.c.op.axis[0])  # type: ignore[attr-defined]
+    with pytest.raises(AttributeError, match="a schedule has no cache_reed; did you mean cache_r"):
+        case.sch.cache_reed(case.a, "local", [])  # type: ignore[attr-defined]
+    assert not hasattr(case.sch, "nothing_like_it")
+
+
+@pytest.mark.parametrize("wrong", ["x", None, object()], ids=repr)
+def test_what_is_no_value_is_named(wrong: Any, case: Case) -> None:
+    with pytest.raises(te.ScheduleError, match="is not an expression; give an Expr"):
+        te.exp(wrong)
