@@ -304,7 +304,8 @@ class _Function:
                 f"{self._name}: the local buffer {buffer.name} does not fit the stack "
                 f"({MAX_LOCAL_BYTES >> 10} KiB); keep it in scope global"
             )
-        return f"[{size.value} x {memory_type(buffer.dtype)}], align {buffer.alignment}"
+        # What only a step that never runs would need may count less than nothing.
+        return f"[{max(0, size.value)} x {memory_type(buffer.dtype)}], align {buffer.alignment}"
 
     def _context_call(self, slot: int) -> str:
         code = self._code

@@ -6,11 +6,10 @@ import json
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from numpy.typing import NDArray
 
-from farbench.boards import Board
 from farbench_compiler import passes
 from farbench_compiler.build import constant_objects
 from farbench_compiler.ir.stmt import LoopFunction
@@ -21,10 +20,17 @@ from farbench_compiler.toolchain import link_shared
 _SCRIPT = Path(__file__).with_name("board_call.py")
 
 
+class Seat(Protocol):
+    """Where a Python of another machine starts: an emulated board, an emulated CPU."""
+
+    def python_command(self, *args: str) -> tuple[list[str], dict[str, str]]:
+        """Return (argv, environment) that run Python with `args` there."""
+
+
 class BoardMachine:
     """Compiles for a target, sends to the board's process and reads the arrays back."""
 
-    def __init__(self, board: Board, target: str, folder: Path) -> None:
+    def __init__(self, board: Seat, target: str, folder: Path) -> None:
         self._target = Target.parse(target)
         self._folder = folder
         self._calls = 0
