@@ -93,7 +93,7 @@ def random_schedule(
     sch = te.create_schedule(outputs[0].op)
     computed = [s for s in sch.stages if isinstance(s.op, te.ComputeOp)]
     for stage in computed:
-        reduces = bool(stage.op.ordered_axis)
+        reduces = bool(stage.op.ordered_axis) and not isinstance(stage.op, te.ScanOp)
         if reduces and len(stage.op.outputs) == 1 and rng.randint(0, 4) == 0:
             _rfactor(rng, sch, stage)
     if rng.randint(0, 1):
