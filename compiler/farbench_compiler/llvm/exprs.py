@@ -257,7 +257,16 @@ class Exprs:
 
     def _logic(self, e: Logic) -> str:
         op = "bitand" if e.op == "and" else "bitor"
-        return self.ops.binary(op, self.value(e.a), self.value(e.b), e.dtype)
+        a, lanes = self.value(e.a), e.dtype.lanes
+        if not any(isinstance(n, Load) for n in walk(e.b)):
+            return self.ops.binary(op, a, self.value(e.b), e.dtype)
+        # What the second condition reads may not be there where the first has decided.
+        asks = a if e.op == "and" else self.opposite(a, lanes)
+        if lanes > 1:
+            b = self.masked(asks, lanes, lambda: self.value(e.b))
+            return self.ops.binary(op, a, b, e.dtype)
+        decided = constant(e.op == "or", e.dtype)
+        return self._either(asks, lambda: self.value(e.b), lambda: decided, e.dtype)
 
     def _not(self, e: Not) -> str:
         return self.opposite(self.value(e.a), e.dtype.lanes)

@@ -18,6 +18,8 @@ from farbench_compiler.ir.expr import (
     IfThenElse,
     IntImm,
     Load,
+    Logic,
+    Not,
     Ramp,
     binary,
     cast,
@@ -71,6 +73,13 @@ class _Checks:
             then, otherwise = (sequence(self._of(side)) for side in (e.a, e.b))
             if e.cond.dtype.lanes == 1:
                 yield IfThen(e.cond, then, otherwise)
+            return
+        if isinstance(e, Logic) and e.dtype.lanes == 1:
+            yield from self._of(e.a)
+            asks = e.a if e.op == "and" else Not(e.a, e.a.dtype)
+            behind = sequence(self._of(e.b))
+            if not isinstance(behind, Seq) or behind.stmts:
+                yield IfThen(asks, behind)
             return
         for child in expr_children(e):
             yield from self._of(child)

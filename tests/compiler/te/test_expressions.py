@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+import farbench as fb
 from farbench_compiler import te
 from farbench_compiler.ir.interp import run
 from farbench_compiler.lower import lower
@@ -189,3 +190,24 @@ def test_what_makes_no_sense_is_refused(make: Callable[[te.Tensor], object], wor
 def test_a_tensor_is_not_iterable() -> None:
     with pytest.raises(TypeError, match="not iterable"):
         list(te.placeholder((2,), name="A"))
+
+
+@pytest.mark.parametrize("debug", [False, True], ids=["plain", "debug"])
+@pytest.mark.parametrize("lanes", [1, 16])
+@pytest.mark.parametrize("name", ["all", "any"])
+def test_a_condition_reads_nothing_once_it_is_decided(name: str, lanes: int, debug: bool) -> None:
+    a = te.placeholder((64,), "int32", name="A")
+    join = getattr(te, name)
+
+    def body(i: te.Var) -> te.Expr:
+        decided = i > 0 if name == "all" else i < 1
+        return te.select(join(decided, a[i - 1] > 3), 1, 0)
+
+    c = te.compute((64,), body, name="C")
+    sch = te.create_schedule(c.op)
+    _, lane = sch[c].split(c.op.axis[0], factor=lanes)
+    sch[c].vectorize(lane)
+    x = np.random.default_rng(3).integers(0, 9, 64, dtype=np.int32)
+    got = np.full(64, 7, np.int32)
+    fb.build(sch, [a, c], debug=debug)(x, got)
+    np.testing.assert_array_equal(got, [x[i - 1] > 3 if i else name == "any" for i in range(64)])
