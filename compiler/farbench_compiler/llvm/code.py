@@ -37,16 +37,6 @@ class Module:
         kind = f"[{size} x i8], align 64"
         self.declarations[symbol] = f"@{symbol} = external hidden constant {kind}"
 
-    def loop_hint(self, *properties: str) -> str:
-        """Add loop metadata and give the reference to it (a loop needs its own)."""
-        refs = []
-        for prop in properties:
-            refs.append(f"!{len(self.metadata)}")
-            self.metadata.append(f"{refs[-1]} = !{{{prop}}}")
-        name = f"!{len(self.metadata)}"
-        self.metadata.append(f"{name} = distinct !{{{', '.join((name, *refs))}}}")
-        return name
-
     def nontemporal(self) -> str:
         """Give the metadata of stores past the caches."""
         if not self._nontemporal:

@@ -149,13 +149,8 @@ class _Function:
         last = code.block
         code.fill(phi, f"{counter} = phi {word} [{begin}, %{before}], [{following}, %{last}]")
         again = code.value(f"icmp slt {word} {following}, {end}")
-        code.emit(f"br i1 {again}, label %{body}, label %{done}{self._hint(s)}")
+        code.emit(f"br i1 {again}, label %{body}, label %{done}")
         code.start(done)
-
-    def _hint(self, s: For) -> str:
-        if s.kind != "vectorized":
-            return ""
-        return ", !llvm.loop " + self._module.loop_hint('!"llvm.loop.vectorize.enable", i1 true')
 
     def _range(self, s: For) -> Interval:
         low, _ = self._exprs.bounds(s.begin)
@@ -315,7 +310,9 @@ class _Function:
     def _workspace(self, buffer: Buffer, size: Expr, body: Stmt) -> None:
         """Take memory from the workspace while the body runs; give it back on every path."""
         code = self._code
-        count = self._exprs.value(Binary("mul", size, IntImm(buffer.dtype.nbytes), INT64))
+        # As on the stack: what only a step that never runs would need may count less than nothing.
+        least = Binary("max", size, IntImm(0), INT64)
+        count = self._exprs.value(Binary("mul", least, IntImm(buffer.dtype.nbytes), INT64))
         take = self._context_call(_WORKSPACE)
         pointer = code.value(f"call noalias align 64 ptr {take}(ptr %ctx, i64 {count})")
         given, done = code.label("given"), code.label("done")

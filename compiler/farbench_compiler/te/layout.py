@@ -174,7 +174,7 @@ def _inside(value: Expr, cond: Expr | None) -> Expr:
     if cond is None:
         return value
     if isinstance(value, Reduce):
-        both = logic("and", value.condition, cond)
+        both = logic("and", cond, value.condition)
         return Reduce(
             value.combiner, value.sources, value.axis, both, value.init, value.index, value.dtype
         )

@@ -76,7 +76,7 @@ def _partial(op: ComputeOp, reduction: Reduce, parts: _Parts, place: int) -> Com
     to[parts.root] = _in(parts.value, to)
     condition = substitute(reduction.condition, to)
     if parts.guard is not None:
-        condition = logic("and", condition, _in(parts.guard, to))
+        condition = logic("and", _in(parts.guard, to), condition)
     sources = tuple(substitute(source, to) for source in reduction.sources)
     axes = _inserted(tuple(data.values()), place, kept)
     identity = reduction.combiner.identity

@@ -23,3 +23,16 @@ def test_a_local_buffer_of_less_than_nothing() -> None:
     array = aligned(np.zeros(2, np.int8))
     assert run(fn, [array]) == 0
     assert array.tolist() == [5, 5]
+
+
+def test_workspace_of_less_than_nothing() -> None:
+    """Seed 2125: a stage that nobody reads, whose extents follow from sizes and are negative."""
+    n = Var("n", INT64)
+    out = Buffer("C", INT8, (n,), "arg", 64, writable=True)
+    none = Buffer("T", INT8, (n - 5,), "global", 64, writable=True)
+    i = Var("i", INT64)
+    body = For(i, IntImm(0), n, "serial", Store(out, (i,), IntImm(5, INT8)))
+    fn = LoopFunction("kernel", (out,), (n,), Allocate(none, body))
+    array = aligned(np.zeros(2, np.int8))
+    assert run(fn, [array], [2]) == 0
+    assert array.tolist() == [5, 5]

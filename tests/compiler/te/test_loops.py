@@ -156,3 +156,13 @@ def test_a_vectorised_sum_says_that_its_order_changed() -> None:
     out = fb.nd.array(np.zeros(4, np.float32))
     fb.build(sch, [a, b])(fb.nd.array(x), out)
     np.testing.assert_allclose(out.numpy(), x.sum(1), rtol=1e-5)
+
+
+def test_loops_that_llvm_leaves_alone_say_nothing(capfd: pytest.CaptureFixture[str]) -> None:
+    a = te.placeholder((64, 64), name="A")
+    k = te.reduce_axis((0, 64), name="k")
+    c = te.compute((64,), lambda i: te.sum(te.sin(a[i, k]), axis=k), name="C")
+    sch = te.create_schedule(c.op)
+    sch[c].vectorize(k)
+    fb.build(sch, [a, c], cache=False)
+    assert capfd.readouterr() == ("", "")

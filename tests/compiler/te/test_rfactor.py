@@ -117,3 +117,21 @@ def test_what_cannot_be_parted_is_named() -> None:
     _, innermost = s[b].split(inner, factor=2)
     with pytest.raises(ScheduleError, match="more than one split"):
         s.rfactor(b, innermost)
+
+
+def test_a_condition_of_the_reduction_is_asked_in_range_only() -> None:
+    """The tail of the split comes first, then what reads the tensor."""
+    a = te.placeholder((10,), "int32", name="A")
+    b = te.compute((10,), lambda i: a[i] * 2, name="B")
+    k = te.reduce_axis((0, 10), name="k")
+    c = te.compute((1,), lambda i: te.sum(b[k], axis=k, where=b[k] > 4), name="C")
+    sch = te.create_schedule(c.op)
+    _, inner = sch[c].split(k, factor=4)
+    partial = sch.rfactor(c, inner)
+    assert isinstance(partial, Tensor)
+    sch[b].compute_at(sch[partial], partial.op.axis[0])
+    fn = lower(sch, [a, c])
+    x = np.arange(10, dtype=np.int32)
+    got = np.zeros(1, np.int32)
+    interp.run(fn, [x, got])
+    assert got[0] == (x * 2)[x * 2 > 4].sum()
