@@ -148,6 +148,7 @@ class _Expand:
         self._count = lanes
         self._options = options
         self._lanes = Lanes(s.var, s.begin, lanes, simplifier)
+        self._apart = 0  # statements that were taken apart into lanes
 
     def run(self) -> Stmt:
         return self._stmt(_private(self._loop.body, self._loop, self._count))
@@ -211,13 +212,23 @@ class _Expand:
             return IfThen(cond, self._stmt(then), other)
         test = self._lanes.everywhere(cond)
         if otherwise is None and (self._options.masks or _stays_local(then)):
-            slow: Stmt = IfThen(self._lanes.vector(cond), self._stmt(then))
+            slow = self._masked(s, cond, then)
         else:
             slow = self._one_by_one(s)
         return slow if test is None else IfThen(test, self._stmt(then), slow)
 
+    def _masked(self, s: Stmt, cond: Expr, then: Stmt) -> Stmt:
+        """Run a branch in the lanes that take it; one by one where part of it runs so anyhow."""
+        before = self._apart
+        body = self._stmt(then)
+        # A loop over the lanes inside of the mask would run in those that it leaves out, too.
+        if self._apart > before:
+            return self._one_by_one(s)
+        return IfThen(self._lanes.vector(cond), body)
+
     def _one_by_one(self, s: Stmt) -> Stmt:
         """Run a statement lane after lane."""
+        self._apart += 1
         lane = Var(self._loop.var.name, self._loop.var.dtype)
         body = substitute(s, {self._loop.var: lane})
         count = IntImm(self._count, lane.dtype)

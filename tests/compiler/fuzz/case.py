@@ -16,7 +16,7 @@ from farbench_compiler.ir.stmt import LoopFunction
 from farbench_compiler.ir.verify import verify
 from farbench_compiler.lower import lower
 from farbench_compiler.passes.checks import add_checks
-from tests.compiler.llvm.jit import Run, aligned
+from tests.compiler.llvm.jit import Run, fenced
 
 from .programs import Program, random_program
 from .schedules import random_schedule
@@ -53,9 +53,19 @@ class Case:
 
     def compile(self, run: Run) -> None:
         """Compile the loops and run them on a machine."""
-        arrays = [aligned(a) for a in (*self.program.arrays, *self.outputs())]
+        given = (*self.program.arrays, *self.outputs())
+        fences = [fenced(a.nbytes) for a in given]
+        arrays = [
+            block[start : start + a.nbytes].view(a.dtype).reshape(a.shape)
+            for a, (block, start) in zip(given, fences, strict=True)
+        ]
+        for array, a in zip(arrays, given, strict=True):
+            array[...] = a
         slots = [self.program.sizes[v] for v in self.fn.scalars]
         assert run(self.fn, arrays, slots) == 0
+        for a, (block, start) in zip(given, fences, strict=True):
+            outside = np.concatenate([block[:start], block[start + a.nbytes :]])
+            assert (outside == block[0]).all(), f"written beyond its end: {self!r}"
         self.check(arrays[len(self.program.arrays) :])
 
 

@@ -36,3 +36,17 @@ def test_workspace_of_less_than_nothing() -> None:
     array = aligned(np.zeros(2, np.int8))
     assert run(fn, [array], [2]) == 0
     assert array.tolist() == [5, 5]
+
+
+def test_a_choice_inside_of_a_mask_leaves_the_other_lanes_alone() -> None:
+    """Seed 10509: the lanes that an outer condition left out ran the inner one's loop."""
+    n = Var("n", INT64)
+    out = Buffer("C", INT8, (n,), "arg", 64, writable=True)
+    i = Var("i", INT64)
+    stores = [Store(out, (i,), IntImm(v, INT8)) for v in (1, 2)]
+    inner = IfThen(compare("lt", i, n - 1), stores[0], stores[1])
+    body = For(i, IntImm(0), IntImm(16), "vectorized", IfThen(compare("lt", i, n), inner))
+    fn = LoopFunction("kernel", (out,), (n,), body)
+    whole = aligned(np.full(64, 77, np.int8))
+    assert run(fn, [whole], [7]) == 0
+    assert whole.tolist() == [1] * 6 + [2] + [77] * 57

@@ -40,11 +40,19 @@ class _Context(ctypes.Structure):
     )
 
 
+MARGIN = 1024  # bytes around each block, which nobody may write
+_FILL = 0xCD
+
+
 @dataclass
 class Runtime:
-    """Splits parallel loops in two halves; hands out `allowance` blocks of workspace at most."""
+    """Splits parallel loops in two halves; hands out `allowance` blocks of workspace at most.
+
+    `damaged` counts the blocks beyond whose ends something was written.
+    """
 
     allowance: int = 1 << 30
+    damaged: int = 0
     held: dict[int, Array] = field(default_factory=dict)
     spans: list[tuple[int, int]] = field(default_factory=list)
 
@@ -61,13 +69,23 @@ class Runtime:
     def workspace(self, _ctx: int, nbytes: int) -> int:
         if len(self.held) >= self.allowance:
             return 0
-        block = np.full(nbytes + 64, 0xCD, np.uint8)
-        address = (block.ctypes.data + 63) // 64 * 64
+        block, start = fenced(nbytes)
+        address = int(block.ctypes.data) + start
         self.held[address] = block
         return address
 
     def release(self, _ctx: int, address: int) -> None:
-        del self.held[address]
+        block = self.held.pop(address)
+        start = address - block.ctypes.data
+        rest = block[start:]
+        # The block's own size is not told here: what lies behind the last margin's begin is.
+        self.damaged += bool((block[:start] != _FILL).any() or (rest[-MARGIN:] != _FILL).any())
+
+
+def fenced(nbytes: int) -> tuple[Array, int]:
+    """Give memory with room before and behind an aligned block, and where the block begins."""
+    block = np.full(nbytes + 2 * MARGIN + 64, _FILL, np.uint8)
+    return block, MARGIN + -(block.ctypes.data + MARGIN) % 64
 
 
 def aligned(array: Array) -> Array:
@@ -141,4 +159,6 @@ def call(
         kernel = ctypes.CFUNCTYPE(
             ctypes.c_int32, ctypes.c_void_p, ctypes.c_void_p, ctypes.c_void_p
         )(address)
-        return int(kernel(ctypes.addressof(context), addresses, slots))
+        status = int(kernel(ctypes.addressof(context), addresses, slots))
+        assert not runtime.damaged, "workspace was written beyond its end"
+        return status
