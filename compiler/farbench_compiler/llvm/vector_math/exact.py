@@ -6,6 +6,7 @@ then neither factor may exceed 2^996 and the product not fall below 2^-968.
 
 from __future__ import annotations
 
+from farbench_compiler.llvm.vector_math.formats import power_of_two
 from farbench_compiler.llvm.vector_math.value import Value
 
 Pair = tuple[Value, Value]
@@ -46,4 +47,4 @@ def _halves(a: Value) -> Pair:
 def scaled(a: Value, k: Value) -> Value:
     """Give a * 2^k in two steps, each a normal power, so that the result is rounded once."""
     half = k.halved()
-    return a.exact() * half.power_of_two() * (k - half).power_of_two()
+    return a.exact() * power_of_two(half) * power_of_two(k - half)

@@ -36,8 +36,14 @@ _MAGIC_BITS = {32: 0x4B400000, 64: 0x4338000000000000}
 
 
 def format_of(x: Value) -> Format:
-    """Give the format of a value."""
+    """Give the format of a value, or of the float of as many bits as an integer has."""
     return FORMATS[x.dtype.bits]
+
+
+def power_of_two(k: Value) -> Value:
+    """Give 2^k for an integer k of as many bits as the float; it must be a normal number."""
+    of = format_of(k)
+    return ((k + of.bias) << of.fraction).as_float()
 
 
 def nearest(x: Value) -> tuple[Value, Value]:

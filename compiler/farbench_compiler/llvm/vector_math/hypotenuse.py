@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from farbench_compiler.ir.dtypes import DType
 from farbench_compiler.llvm.vector_math.value import Value
 
 _INFINITY = float("inf")
@@ -13,8 +12,7 @@ _LARGE, _SMALL, _DOWN, _UP = 2.0**500, 2.0**-500, 2.0**-600, 2.0**600
 def hypot(x: Value, y: Value) -> Value:
     """Write sqrt(x^2 + y^2); infinite where either is, even beside NaN."""
     single = x.dtype.bits == 32
-    double = DType("float", 64)
-    a, b = (v.cast("fpext", double).magnitude() if single else v.magnitude() for v in (x, y))
+    a, b = x.widened().magnitude(), y.widened().magnitude()
     if single:
         length = (a * a + b * b).root().cast("fptrunc", x.dtype.scalar)
     else:

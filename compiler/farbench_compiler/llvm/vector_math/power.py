@@ -8,6 +8,7 @@ from farbench_compiler.ir.dtypes import DType
 from farbench_compiler.llvm.vector_math.exact import Pair, product, scaled, short_sum
 from farbench_compiler.llvm.vector_math.formats import format_of, nearest
 from farbench_compiler.llvm.vector_math.hyperbolic import applied
+from farbench_compiler.llvm.vector_math.rounding import even
 from farbench_compiler.llvm.vector_math.value import Value, polynomial
 
 _INFINITY = float("inf")
@@ -35,8 +36,7 @@ def power(x: Value, y: Value) -> Value:
 
 def _single(x: Value, y: Value) -> Value:
     """Write |x|^y in float32 by logarithm and exponential in double precision."""
-    double = DType("float", 64)
-    wide_x, wide_y = x.cast("fpext", double), y.cast("fpext", double)
+    wide_x, wide_y = x.widened(), y.widened()
     wide = applied("exp2", wide_y * applied("log2", wide_x.magnitude()))
     return wide.cast("fptrunc", DType("float", 32))
 
@@ -100,8 +100,6 @@ def _ratio(m: Value) -> Pair:
 
 
 def _is_whole(y: Value) -> Value:
-    """Tell whether a float is an integer: its size plus 2^fraction and minus it gives it back."""
-    ulp_one = 2.0 ** format_of(y).fraction
+    """Tell whether a float is an integer: rounding gives it back."""
     size = y.magnitude()
-    rounded = (size.exact() + ulp_one).exact() - ulp_one
-    return rounded.equal(size).either(size.greater(ulp_one))
+    return even(size).equal(size)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from farbench_compiler.ir.dtypes import DType
 from farbench_compiler.llvm.vector_math.exact import fuses, product, scaled
 from farbench_compiler.llvm.vector_math.formats import format_of, nearest
 from farbench_compiler.llvm.vector_math.value import Value
@@ -17,9 +16,8 @@ _LARGE, _SMALL, _DOWN, _UP = 2.0**900, 2.0**-800, 2.0**-100, 2.0**160
 
 def fmod(x: Value, y: Value) -> Value:
     """Write the rest of x / y, the quotient rounded towards zero; it has the sign of x."""
-    double = DType("float", 64)
     single = x.dtype.bits == 32
-    a, b = (v.cast("fpext", double).magnitude() if single else v.magnitude() for v in (x, y))
+    a, b = x.widened().magnitude(), y.widened().magnitude()
     divides = a.less(_INFINITY).both(b.greater(0.0))
     r = divides.choose(a, a.constant(0.0))
     r = _divided(r, divides.choose(b, b.constant(1.0)), _BITS[x.dtype.bits])

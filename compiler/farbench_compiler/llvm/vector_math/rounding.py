@@ -15,7 +15,7 @@ def lacks(features: frozenset[str]) -> bool:
     return old_x86 or old_arm
 
 
-def _even(size: Value) -> Value:
+def even(size: Value) -> Value:
     """Round a size to the nearest integer, halves to even: beyond 2^fraction all are integers."""
     magic = 2.0 ** format_of(size).fraction
     rounded = (size.exact() + magic).exact() - magic
@@ -24,13 +24,13 @@ def _even(size: Value) -> Value:
 
 def round_even(x: Value) -> Value:
     """Write the nearest integer, halves to even."""
-    return _even(x.magnitude()).with_sign(x)
+    return even(x.magnitude()).with_sign(x)
 
 
 def trunc(x: Value) -> Value:
     """Write the integer towards zero."""
     size = x.magnitude()
-    near = _even(size)
+    near = even(size)
     return near.greater(size).choose(near - 1.0, near).with_sign(x)
 
 

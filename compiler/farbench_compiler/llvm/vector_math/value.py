@@ -168,12 +168,6 @@ class Value:
         """Give half of an integer, rounded down."""
         return self._op("ashr", self.text, self._of(1))
 
-    def power_of_two(self) -> Value:
-        """Give 2 to the power of this integer, which must be a normal number."""
-        fraction = 23 if self.dtype.bits == 32 else 52
-        bias = (1 << (self.dtype.bits - fraction - 2)) - 1
-        return ((self + bias) << fraction).as_float()
-
     def anywhere(self) -> str:
         """Tell whether this truth value holds in any lane."""
         if self.dtype.lanes == 1:
@@ -194,6 +188,10 @@ class Value:
         full = replace(to, lanes=self.dtype.lanes)
         text = f"{word} {value_type(self.dtype)} {self.text} to {value_type(full)}"
         return Value(self.code, self.code.value(text), full, self.contract)
+
+    def widened(self) -> Value:
+        """Give this float in double precision."""
+        return self if self.dtype.bits == 64 else self.cast("fpext", DType("float", 64))
 
     def bits(self) -> Value:
         """Give the bits of a float as an integer."""
