@@ -27,6 +27,10 @@ _INTEGER_EXTREME = {
     ("min", "bool"): "llvm.umin", ("max", "bool"): "llvm.umax",
 }  # fmt: skip
 _FLOAT_EXTREME = {"min": "llvm.minimum", "max": "llvm.maximum"}
+# round is to even, as numpy's and ONNX's (no program changes the rounding mode).
+ROUNDINGS = {
+    "floor": "llvm.floor", "ceil": "llvm.ceil", "trunc": "llvm.trunc", "round": "llvm.rint",
+}  # fmt: skip
 _SIGNED = {"eq": "eq", "ne": "ne", "lt": "slt", "le": "sle", "gt": "sgt", "ge": "sge"}
 _UNSIGNED = {"eq": "eq", "ne": "ne", "lt": "ult", "le": "ule", "gt": "ugt", "ge": "uge"}
 _ORDERED = {"eq": "oeq", "ne": "une", "lt": "olt", "le": "ole", "gt": "ogt", "ge": "oge"}
@@ -95,7 +99,7 @@ class Arithmetic:
         if of.bits == 16:
             return self._in_single(op, a, b, of)
         if op == "truncdiv":
-            return self._rounded("trunc", self._float("div", a, b, of, False), of)
+            return self.rounded("trunc", self._float("div", a, b, of, False), of)
         rest = vector_math.call(self.code, "fmod", [a, b], of)
         if op == "truncmod":
             return rest
@@ -123,12 +127,13 @@ class Arithmetic:
         quotient = self._float("div", self._float("sub", a, rest, of, False), b, of, False)
         less = self._float("sub", quotient, constant(1, of), of, False)
         chosen = self.select(fix, less, quotient, of)
-        return self._rounded("round", chosen, of)
+        return self.rounded("round", chosen, of)
 
-    def _rounded(self, name: str, value: str, of: DType) -> str:
+    def rounded(self, name: str, value: str, of: DType, flags: str = "") -> str:
+        """Round a float32 or float64 to an integer, by an instruction where the target has one."""
         if vector_math.writes(name, self.code.module.features):
             return vector_math.call(self.code, name, [value], of)
-        return self.code.intrinsic({"trunc": "llvm.trunc", "round": "llvm.rint"}[name], of, value)
+        return self.code.intrinsic(ROUNDINGS[name], of, value, flags=flags)
 
     def _shift(self, op: str, a: str, b: str, of: DType) -> str:
         kind, most = value_type(of), constant(of.bits - 1, of)

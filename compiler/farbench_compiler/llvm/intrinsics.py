@@ -6,16 +6,11 @@ from collections.abc import Callable
 
 from farbench_compiler.ir.dtypes import DType
 from farbench_compiler.llvm import vector_math
-from farbench_compiler.llvm.arithmetic import Arithmetic
+from farbench_compiler.llvm.arithmetic import ROUNDINGS, Arithmetic
 from farbench_compiler.llvm.convert import convert
 from farbench_compiler.llvm.types import constant, value_type
 
-# round is to even, as numpy's and ONNX's (no program changes the rounding mode).
-_FLOAT_UNARY = {
-    "sqrt": "llvm.sqrt", "floor": "llvm.floor", "ceil": "llvm.ceil",
-    "trunc": "llvm.trunc", "round": "llvm.rint", "abs": "llvm.fabs",
-}  # fmt: skip
-_INTEGER_IDENTITY = frozenset(("floor", "ceil", "trunc", "round"))
+_FLOAT_UNARY = {"sqrt": "llvm.sqrt", "abs": "llvm.fabs"}
 
 
 def call(ops: Arithmetic, name: str, args: list[str], of: DType, result: DType) -> str:
@@ -30,17 +25,19 @@ def call(ops: Arithmetic, name: str, args: list[str], of: DType, result: DType) 
         if not result.is_float:
             return value
         return convert(ops.code, value, single, result, wide_halves=True)
+    flags = "fast " if ops.fast_math else ""
+    if name in ROUNDINGS:
+        return ops.rounded(name, args[0], of, flags)
     if vector_math.writes(name, ops.code.module.features):
         return vector_math.call(ops.code, name, args, of)
     if name in _FLOAT_UNARY:
-        flags = "fast " if ops.fast_math else ""
         return ops.code.intrinsic(_FLOAT_UNARY[name], of, *args, flags=flags)
     return _COMPOSED[name](ops, args, of)
 
 
 def _integer(ops: Arithmetic, name: str, args: list[str], of: DType, result: DType) -> str:
     code, kind = ops.code, value_type(of)
-    if name in _INTEGER_IDENTITY:
+    if name in ROUNDINGS:  # an integer stays
         return args[0]
     if name == "popcount":
         return convert(code, code.intrinsic("llvm.ctpop", of, args[0]), of, result, True)
