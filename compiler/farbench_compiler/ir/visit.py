@@ -256,3 +256,15 @@ def substitute(node: Node, values: Mapping[Var, Expr]) -> Node:
         return _map_stmt(s, on_expr, on_stmt)
 
     return on_expr(node) if isinstance(node, Expr) else on_stmt(node)
+
+
+def renamed(s: Stmt, fresh: Mapping[Var, Var]) -> Stmt:
+    """Give a statement with variables replaced, where it binds them and where it reads them."""
+
+    def on_stmt(s: Stmt) -> Stmt:
+        s = map_children(s, lambda e: e, on_stmt)
+        if isinstance(s, (For, Let)) and s.var in fresh:
+            return replace(s, var=fresh[s.var])
+        return s
+
+    return substitute(on_stmt(s), dict(fresh))

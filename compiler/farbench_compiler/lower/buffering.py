@@ -23,7 +23,7 @@ from farbench_compiler.ir.expr import (
     logic,
 )
 from farbench_compiler.ir.stmt import For, IfThen, Let, Seq, Stmt, Store
-from farbench_compiler.ir.visit import free_vars, map_children, substitute, walk
+from farbench_compiler.ir.visit import free_vars, map_children, renamed, substitute, walk
 from farbench_compiler.lower.nest import Guard, Nest
 from farbench_compiler.lower.placement import Placement
 from farbench_compiler.lower.region import constant
@@ -144,14 +144,7 @@ def _copied(s: Stmt, to: dict[Var, Expr], variables: Variables) -> Stmt:
     """Copy a statement with variables of its own, others replaced."""
     bound = {n.var for n in walk(s) if isinstance(n, (For, Let))}
     fresh = {v: variables.add_loop(v.name, variables.extent(v)) for v in bound}
-
-    def on_stmt(s: Stmt) -> Stmt:
-        s = map_children(s, lambda e: e, on_stmt)
-        if isinstance(s, (For, Let)):
-            return replace(s, var=fresh[s.var])
-        return s
-
-    return substitute(on_stmt(s), {**fresh, **to})
+    return substitute(renamed(s, fresh), to)
 
 
 def _error(primitive: str, stage: Stage, why: str) -> ScheduleError:

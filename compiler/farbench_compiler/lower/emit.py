@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir.expr import Buffer, Expr, IntImm, Load, Var, const, logic
 from farbench_compiler.ir.stmt import Allocate, For, IfThen, Let, Seq, Stmt, Store
-from farbench_compiler.ir.visit import free_vars, map_children, substitute
+from farbench_compiler.ir.visit import free_vars, map_children, renamed, substitute
 from farbench_compiler.lower import pragmas
 from farbench_compiler.lower.buffering import doubled
 from farbench_compiler.lower.extern import extern_statement
@@ -68,10 +68,15 @@ class Emitter:
         ]
         if not stages:
             return loop
+        if not isinstance(loop, For):  # one step, which fills what it reads
+            for stage in stages:
+                loop = self._allocated(stage, loop)
+            return loop
         before: list[Stmt] = []
         doubles: list[Buffer] = []
+        rings = [stage for stage in stages if stage.buffering == "ring"]
         for stage in stages:
-            if stage.buffering == "halves" and isinstance(loop, For):
+            if stage.buffering == "halves":
                 fill = _bound(nest, level, self._stage(self.nests[stage]))
                 own = [self.memory[tensor].buffer for tensor in stage.op.outputs]
                 made, first, loop = doubled(loop, fill, own, self.variables)
@@ -80,9 +85,8 @@ class Emitter:
         whole: Stmt = Seq((*before, loop))
         for buffer in doubles:
             whole = Allocate(buffer, whole)
-        for stage in stages:
-            if stage.buffering == "ring" or not doubles:
-                whole = self._allocated(stage, whole)
+        for stage in rings:
+            whole = self._allocated(stage, whole)
         return whole
 
     def _stage(self, nest: Nest) -> Stmt:
@@ -190,7 +194,7 @@ class Emitter:
             loop = nest.loops[level]
             if level in inner and loop.var is not None:
                 body = For(loop.var, IntImm(0), loop.extent, loop.kind, body)
-        return _renamed(body, fresh)
+        return renamed(body, fresh)
 
     def _fresh(self, nest: Nest, inner: Sequence[int]) -> dict[Var, Var]:
         """Make copies of the variables that the initial values run over."""
@@ -252,17 +256,3 @@ def _bound(nest: Nest, level: int, body: Stmt, only: Mapping[Var, Var] | None = 
         if b.level == level and (only is None or b.var in only):
             body = Let(b.var, b.value, body)
     return body
-
-
-def _renamed(s: Stmt, fresh: Mapping[Var, Var]) -> Stmt:
-    """Give a statement with the variables that it binds replaced."""
-
-    def on_stmt(s: Stmt) -> Stmt:
-        s = map_children(s, lambda e: e, on_stmt)
-        if isinstance(s, For) and s.var in fresh:
-            return For(fresh[s.var], s.begin, s.extent, s.kind, s.body)
-        if isinstance(s, Let) and s.var in fresh:
-            return Let(fresh[s.var], s.value, s.body)
-        return s
-
-    return substitute(on_stmt(s), dict(fresh))
