@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from farbench_compiler.ir.expr import Expr, Load, Scope, Var, const
 from farbench_compiler.ir.visit import map_children, substitute
 from farbench_compiler.te.axis import IterVar, Range
 from farbench_compiler.te.extern import ExternOp
 from farbench_compiler.te.operation import ComputeOp
 from farbench_compiler.te.tensor import Tensor
+
+Indices = tuple[Expr, ...]
 
 
 def write(op: ComputeOp, scope: Scope) -> tuple[ComputeOp, ComputeOp]:
@@ -33,15 +37,17 @@ def read(tensor: Tensor, scope: Scope) -> ComputeOp:
     return ComputeOp(f"{tensor.name}.{scope}", axes, (tensor(*axes),))
 
 
-def redirect(op: ComputeOp, old: Tensor, new: Tensor) -> ComputeOp:
-    """Make the operation that reads `new` wherever `op` reads `old`."""
+def redirect(
+    op: ComputeOp, old: Tensor, new: Tensor, at: Callable[[Indices], Indices] | None = None
+) -> ComputeOp:
+    """Make the operation that reads `new` wherever `op` reads `old`; `at` gives the new indices."""
     if isinstance(op, ExternOp):
         return op.reading(old, new)
 
     def on_expr(e: Expr) -> Expr:
         e = map_children(e, on_expr)
         if isinstance(e, Load) and e.buffer is old:
-            return Load(new, e.indices, e.dtype)
+            return Load(new, e.indices if at is None else at(e.indices), e.dtype)
         return e
 
     return op.with_body(tuple(on_expr(e) for e in op.body))

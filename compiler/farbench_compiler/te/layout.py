@@ -9,7 +9,7 @@ of i, `i * 8 + j` joins two. Where an extent does not divide, the last tile is p
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir.expr import (
@@ -17,7 +17,6 @@ from farbench_compiler.ir.expr import (
     Cast,
     Expr,
     IntImm,
-    Load,
     Var,
     binary,
     compare,
@@ -25,12 +24,11 @@ from farbench_compiler.ir.expr import (
     logic,
 )
 from farbench_compiler.ir.simplify import simplify
-from farbench_compiler.ir.visit import map_children, substitute
+from farbench_compiler.ir.visit import substitute
 from farbench_compiler.te.axis import IterVar, Range, as_index
 from farbench_compiler.te.intrinsics import if_then_else
 from farbench_compiler.te.operation import ComputeOp, PlaceholderOp
 from farbench_compiler.te.reduction import Reduce
-from farbench_compiler.te.tensor import Tensor
 
 Map = Callable[..., Sequence[object]]
 # In TVM it parts the dimensions of memory with several; memory here has one.
@@ -56,7 +54,7 @@ class Layout:
     back: dict[Var, Expr]
     inside: Expr | None
 
-    def at(self, indices: Sequence[Expr]) -> tuple[Expr, ...]:
+    def at(self, indices: tuple[Expr, ...]) -> tuple[Expr, ...]:
         """Give the new indices of an element."""
         to: dict[Var, Expr] = dict(zip(self.old, indices, strict=True))
         return tuple(simplify(substitute(e, to)) for e in self.new)
@@ -174,23 +172,8 @@ def _inside(value: Expr, cond: Expr | None) -> Expr:
     if cond is None:
         return value
     if isinstance(value, Reduce):
-        both = logic("and", cond, value.condition)
-        return Reduce(
-            value.combiner, value.sources, value.axis, both, value.init, value.index, value.dtype
-        )
+        return replace(value, condition=logic("and", cond, value.condition))
     return if_then_else(cond, value, const(0, value.dtype))
-
-
-def redirected(op: ComputeOp, old: Tensor, new: Tensor, layout: Layout) -> ComputeOp:
-    """Make the operation that reads the tensor of the new layout instead."""
-
-    def on_expr(e: Expr) -> Expr:
-        e = map_children(e, on_expr)
-        if isinstance(e, Load) and e.buffer is old:
-            return Load(new, layout.at(e.indices), e.dtype)
-        return e
-
-    return op.with_body(tuple(on_expr(e) for e in op.body))
 
 
 def _error(stage: str, why: str) -> ScheduleError:

@@ -193,7 +193,7 @@ class Schedule:
                 raise ScheduleError(
                     f"transform_layout: stage {reader.name} reads {stage.name} as it lies in memory"
                 )
-            reader.op = layout.redirected(reading, old, made.output(0), found)
+            reader.op = cache.redirect(reading, old, made.output(0), found.at)
         stage.op = made
         stage.leaf_iter_vars = [*made.axis, *made.ordered_axis]
         self._by_tensor[made.output(0)] = stage
