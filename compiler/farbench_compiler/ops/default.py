@@ -20,8 +20,8 @@ from farbench_compiler.ops.streaming import write_past_caches
 from farbench_compiler.ops.tiles import lanes_of
 from farbench_compiler.target import Target
 from farbench_compiler.te.attach import Root
-from farbench_compiler.te.injective import is_elementwise
-from farbench_compiler.te.operation import ComputeOp
+from farbench_compiler.te.injective import inline_where, is_elementwise, readers_of
+from farbench_compiler.te.operation import ComputeOp, Operation
 from farbench_compiler.te.schedule import Schedule
 from farbench_compiler.te.stage import Stage
 from farbench_compiler.te.tensor import Tensor, reads
@@ -60,16 +60,13 @@ def default_schedule(
 
 
 def _inline(schedule: Schedule) -> None:
-    """Inline elementwise stages, last ones first, where that computes nothing costly twice."""
-    for stage in reversed(schedule.stages):
-        op = stage.op
-        if not isinstance(op, ComputeOp) or not op.body or op.reduce_axis or stage.is_output:
-            continue
-        readers = [r.op for tensor in op.outputs for r in schedule.readers(tensor)]
-        if all(isinstance(r, ComputeOp) and r.body for r in readers) and not (
-            _is_costly(op) and (len(readers) > 1 or any(_repeats(r) for r in readers))
-        ):
-            stage.compute_inline()
+    """Inline stages where that computes nothing costly twice."""
+
+    def wanted(op: ComputeOp) -> bool:
+        readers = readers_of(schedule, op)
+        return not _is_costly(op) or (len(readers) < 2 and not any(map(_repeats, readers)))
+
+    inline_where(schedule, wanted)
 
 
 def _is_costly(op: ComputeOp) -> bool:
@@ -77,7 +74,7 @@ def _is_costly(op: ComputeOp) -> bool:
     return any(isinstance(node, (Call, IfThenElse)) for value in op.body for node in walk(value))
 
 
-def _repeats(op: object) -> bool:
+def _repeats(op: Operation) -> bool:
     """Tell whether a computation reads elements again: a reduction that does not use each once."""
     if not isinstance(op, ComputeOp) or not op.reduce_axis:
         return False

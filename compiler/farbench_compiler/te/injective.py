@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from farbench_compiler.ir.expr import Expr
 from farbench_compiler.te.attach import Root
-from farbench_compiler.te.operation import ComputeOp
+from farbench_compiler.te.operation import ComputeOp, Operation
 from farbench_compiler.te.tensor import reads
 
 if TYPE_CHECKING:
@@ -21,17 +21,17 @@ def inline_injective(schedule: Schedule) -> None:
     That is every computed stage which is no output, reduces nothing and was not scheduled yet,
     unless one that needs it in memory reads it.
     """
-    _inline(schedule, lambda op: True)
+    inline_where(schedule, lambda op: True)
 
 
 def inline_broadcast(schedule: Schedule) -> None:
     """Inline, of those stages, the ones that read at their own indices or at some of them."""
-    _inline(schedule, is_broadcast)
+    inline_where(schedule, is_broadcast)
 
 
 def inline_elementwise(schedule: Schedule) -> None:
     """Inline, of those stages, the ones that read at their own indices alone."""
-    _inline(schedule, is_elementwise)
+    inline_where(schedule, is_elementwise)
 
 
 def is_elementwise(op: ComputeOp) -> bool:
@@ -57,7 +57,8 @@ def _among(indices: tuple[Expr, ...], axes: tuple[Expr, ...]) -> bool:
     return all(any(index is axis for axis in left) for index in indices)
 
 
-def _inline(schedule: Schedule, wanted: Callable[[ComputeOp], bool]) -> None:
+def inline_where(schedule: Schedule, wanted: Callable[[ComputeOp], bool]) -> None:
+    """Inline, of those stages, the ones that are wanted."""
     for stage in schedule.stages:
         op = stage.op
         free = isinstance(op, ComputeOp) and _plain(op) and _is_free(schedule, stage)
@@ -65,8 +66,13 @@ def _inline(schedule: Schedule, wanted: Callable[[ComputeOp], bool]) -> None:
             stage.compute_inline()
 
 
+def readers_of(schedule: Schedule, op: Operation) -> list[Operation]:
+    """List the operations that read what one computes."""
+    return [reader.op for tensor in op.outputs for reader in schedule.readers(tensor)]
+
+
 def _is_free(schedule: Schedule, stage: Stage) -> bool:
     """Tell whether nothing was said of a stage yet, and nobody needs it in memory."""
-    readers = [r.op for tensor in stage.op.outputs for r in schedule.readers(tensor)]
+    readers = readers_of(schedule, stage.op)
     touched = stage.is_scheduled or stage.is_output or not isinstance(stage.attach, Root)
     return not touched and all(isinstance(op, ComputeOp) and op.body for op in readers)
