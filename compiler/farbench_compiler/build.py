@@ -87,8 +87,7 @@ def build_functions(
     ready = [passes.run(fn, chosen, debug=debug) for fn in functions]
     emitted = emit(ready, chosen)
     entries = tuple(
-        replace(_entry(fn, flat, chosen), debug=debug)
-        for fn, flat in zip(functions, ready, strict=True)
+        _entry(fn, flat, chosen, debug) for fn, flat in zip(functions, ready, strict=True)
     )
     objects = (emitted.object, *constant_objects(ready, chosen))
     digest = hashlib.sha256(b"".join(objects)).hexdigest()
@@ -121,7 +120,7 @@ def _check_names(functions: Sequence[LoopFunction]) -> None:
             raise LoweringError(f"two functions are called {name!r}; give each its own name")
 
 
-def _entry(fn: LoopFunction, flat: LoopFunction, target: Target) -> Entry:
+def _entry(fn: LoopFunction, flat: LoopFunction, target: Target, debug: bool) -> Entry:
     fn = _unnamed_apart(fn)
     symbols = tuple(symbol.name for symbol in fn.symbols)
     names = [arg.name for arg in fn.args if isinstance(arg, Var) and arg not in fn.symbols]
@@ -139,6 +138,7 @@ def _entry(fn: LoopFunction, flat: LoopFunction, target: Target) -> Entry:
         workspace_bytes=_workspace_bytes(flat),
         reassociated=reductions,
         fast_math=target.fast_math,
+        debug=debug,
     )
 
 
