@@ -169,3 +169,8 @@ BOOL = dtype("bool")
 INT32 = dtype("int32")
 INT64 = dtype("int64")
 FLOAT32 = dtype("float32")
+
+
+def sum_dtype(of: DType) -> DType:
+    """Give the dtype to add up in: float32 for halves, which would lose most of their digits."""
+    return FLOAT32 if of.is_float and of.bits == 16 else of

@@ -7,9 +7,10 @@ from collections.abc import Callable
 
 from farbench_compiler import te
 from farbench_compiler.ir import dtypes
+from farbench_compiler.ir.dtypes import sum_dtype
 from farbench_compiler.ir.expr import Expr
 from farbench_compiler.ops.elementwise import schedule_row
-from farbench_compiler.ops.tiles import lanes_of, sum_dtype
+from farbench_compiler.ops.tiles import lanes_of
 from farbench_compiler.target import Target
 from farbench_compiler.te.schedule import Schedule
 from farbench_compiler.te.tensor import Tensor

@@ -15,11 +15,11 @@ import numpy.typing as npt
 from farbench_compiler import te
 from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir import dtypes
-from farbench_compiler.ir.dtypes import DType
+from farbench_compiler.ir.dtypes import DType, sum_dtype
 from farbench_compiler.ir.expr import Expr
 from farbench_compiler.ops.dots import dot_for
 from farbench_compiler.ops.matmul_dots import dot_batch_matmul, dot_dense, right_dtype
-from farbench_compiler.ops.tiles import Tile, register_tile, result_dtype, sum_dtype
+from farbench_compiler.ops.tiles import Tile, register_tile, result_dtype
 from farbench_compiler.target import Target
 from farbench_compiler.te.schedule import Schedule
 from farbench_compiler.te.tensor import Tensor

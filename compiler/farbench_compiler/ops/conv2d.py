@@ -14,12 +14,13 @@ import numpy.typing as npt
 from farbench_compiler import te
 from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir import dtypes
+from farbench_compiler.ir.dtypes import sum_dtype
 from farbench_compiler.ops.conv_channels import channel_conv2d
 from farbench_compiler.ops.conv_dots import dot_conv2d
 from farbench_compiler.ops.conv_flat import Geometry, flat_conv2d
 from farbench_compiler.ops.depthwise import depthwise_conv2d, weights_of
 from farbench_compiler.ops.matmul_dots import right_dtype
-from farbench_compiler.ops.tiles import lanes_of, result_dtype, sum_dtype
+from farbench_compiler.ops.tiles import lanes_of, result_dtype
 from farbench_compiler.ops.window import Padding, Pair, windows
 from farbench_compiler.target import Target
 from farbench_compiler.te.schedule import Schedule

@@ -14,8 +14,9 @@ import numpy as np
 import numpy.typing as npt
 
 from farbench_compiler import te
+from farbench_compiler.ir.dtypes import sum_dtype
 from farbench_compiler.ir.expr import Expr
-from farbench_compiler.ops.tiles import lanes_of, sum_dtype
+from farbench_compiler.ops.tiles import lanes_of
 from farbench_compiler.ops.window import Window
 from farbench_compiler.target import Target
 from farbench_compiler.te.schedule import Schedule

@@ -14,8 +14,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from farbench_compiler import te
+from farbench_compiler.ir.dtypes import sum_dtype
 from farbench_compiler.ir.expr import Expr, ExprLike
-from farbench_compiler.ops.tiles import Tile, lanes_of, reaches_far, register_tile, sum_dtype
+from farbench_compiler.ops.tiles import Tile, lanes_of, reaches_far, register_tile
 from farbench_compiler.ops.window import Window
 from farbench_compiler.target import Target
 from farbench_compiler.te.axis import IterVar

@@ -12,8 +12,9 @@ import numpy.typing as npt
 from farbench_compiler import te
 from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir import dtypes
+from farbench_compiler.ir.dtypes import sum_dtype
 from farbench_compiler.ir.expr import Expr
-from farbench_compiler.ops.tiles import lanes_of, sum_dtype
+from farbench_compiler.ops.tiles import lanes_of
 from farbench_compiler.ops.window import Padding, Pair, Window, pair, windows
 from farbench_compiler.target import Target
 from farbench_compiler.te.schedule import Schedule

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from farbench_compiler import te
 from farbench_compiler.ir import dtypes
+from farbench_compiler.ir.dtypes import sum_dtype
 from farbench_compiler.ops.rows import Rows
-from farbench_compiler.ops.tiles import sum_dtype
 from farbench_compiler.target import Target
 from farbench_compiler.te.schedule import Schedule
 from farbench_compiler.te.tensor import Tensor

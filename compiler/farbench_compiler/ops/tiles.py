@@ -53,11 +53,6 @@ def reaches_far(target: Target) -> bool:
     return target.arch in ("x86_64", "aarch64")
 
 
-def sum_dtype(of: DType) -> DType:
-    """Give the dtype that products are summed in: halves would lose most of their digits."""
-    return FLOAT32 if of.is_float and of.bits == 16 else of
-
-
 def result_dtype(of: DType) -> DType:
     """Give the dtype of a matrix product: int32 of bytes, float32 of bfloat16, else the same."""
     if of.is_bfloat:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from farbench_compiler.errors import ScheduleError
-from farbench_compiler.ir.dtypes import FLOAT32, DType
 from farbench_compiler.ir.expr import Expr, ExprLike, IntImm
 from farbench_compiler.te import Tensor
 
@@ -59,8 +58,3 @@ def per_axis(op: str, what: str, given: Numbers, count: int, least: int = 1) -> 
     if len(numbers) != count or len(found) != count:
         raise refusal(op, f"{what} is {numbers}; give one integer from {least} on, or {count}")
     return found
-
-
-def sum_dtype(of: DType) -> DType:
-    """Give the dtype to add up in: float32 for halves, which would lose most of their digits."""
-    return FLOAT32 if of.is_float and of.bits == 16 else of

@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from farbench_compiler.ir.dtypes import dtype
-from farbench_compiler.ops.tiles import lanes_of, register_tile, sum_dtype
+from farbench_compiler.ir.dtypes import dtype, sum_dtype
+from farbench_compiler.ops.tiles import lanes_of, register_tile
 from farbench_compiler.target import Target, presets
 
 SIZES = st.integers(1, 5000)

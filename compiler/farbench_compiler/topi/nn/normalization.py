@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from farbench_compiler import te
+from farbench_compiler.ir.dtypes import sum_dtype
 from farbench_compiler.ir.expr import Expr, as_expr
 from farbench_compiler.te import Tensor
 from farbench_compiler.topi import reduction
@@ -17,7 +18,6 @@ from farbench_compiler.topi.arguments import (
     check_rank,
     check_same,
     refusal,
-    sum_dtype,
 )
 
 Axes = int | Sequence[int]

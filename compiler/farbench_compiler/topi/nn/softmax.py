@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from farbench_compiler import te
+from farbench_compiler.ir.dtypes import sum_dtype
 from farbench_compiler.ir.expr import Expr
 from farbench_compiler.te import IterVar, Tensor
-from farbench_compiler.topi.arguments import axis_of, refusal, sum_dtype
+from farbench_compiler.topi.arguments import axis_of, refusal
 
 
 def softmax(x: Tensor, axis: int = -1) -> Tensor:
