@@ -9,6 +9,7 @@ from farbench_compiler.ir.expr import Expr, const
 from farbench_compiler.te import Tensor
 from farbench_compiler.topi.arguments import axis_of
 from farbench_compiler.topi.shaping import reshape
+from farbench_compiler.topi.tag import INJECTIVE
 
 
 def cumsum(
@@ -58,4 +59,4 @@ def _cumulate(
     def body(*i: Expr) -> Expr:
         return total(i[along], *(i[d] for d in rest))
 
-    return te.compute(x.shape, body, name=name, tag="injective")
+    return te.compute(x.shape, body, name=name, tag=INJECTIVE)

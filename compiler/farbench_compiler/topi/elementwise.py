@@ -11,12 +11,11 @@ from farbench_compiler.ir.expr import Expr, ExprLike, as_expr
 from farbench_compiler.te import Tensor
 from farbench_compiler.te.broadcast import combine
 from farbench_compiler.topi.arguments import refusal
-
-TAG = "elemwise"
+from farbench_compiler.topi.tag import ELEMWISE
 
 
 def _map(x: Tensor, function: Callable[[Expr], Expr], name: str) -> Tensor:
-    return te.compute(x.shape, lambda *i: function(x(*i)), name=name, tag=TAG)
+    return te.compute(x.shape, lambda *i: function(x(*i)), name=name, tag=ELEMWISE)
 
 
 def abs(x: Tensor) -> Tensor:
@@ -234,7 +233,7 @@ def full(shape: Sequence[ExprLike] | ExprLike, dtype: str, fill_value: ExprLike)
     """Make a tensor of equal elements."""
     sizes = [shape] if isinstance(shape, (int, Expr)) else list(shape)  # type: ignore[arg-type]
     value = te.const(fill_value, dtype) if isinstance(fill_value, (int, float)) else fill_value
-    return te.compute(sizes, lambda *_: as_expr(value).astype(dtype), name="full", tag=TAG)
+    return te.compute(sizes, lambda *_: as_expr(value).astype(dtype), name="full", tag=ELEMWISE)
 
 
 def full_like(x: Tensor, fill_value: ExprLike) -> Tensor:
@@ -247,4 +246,6 @@ def elemwise_sum(xs: Sequence[Tensor]) -> Tensor:
     if not xs:
         raise refusal("elemwise_sum", "there is nothing to add; give at least one tensor")
 
-    return combine(lambda *values: reduce(operator.add, values), *xs, name="elemwise_sum", tag=TAG)
+    return combine(
+        lambda *values: reduce(operator.add, values), *xs, name="elemwise_sum", tag=ELEMWISE
+    )

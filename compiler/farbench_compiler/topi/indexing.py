@@ -12,8 +12,8 @@ from farbench_compiler.te.axis import as_index
 from farbench_compiler.te.broadcast import broadcast_shapes, combine, read_at
 from farbench_compiler.topi.arguments import axis_of, check_rank, check_same, known, refusal
 from farbench_compiler.topi.shaping import apart, count_of
+from farbench_compiler.topi.tag import INJECTIVE
 
-TAG = "injective"
 Mode = Literal["clip", "wrap", "fast"]
 
 
@@ -33,7 +33,7 @@ def take(
             place = _within(indices(*i), count_of(x.shape), mode)
             return x(*apart(place, x.shape))
 
-        return te.compute(indices.shape, flat, name="take", tag=TAG)
+        return te.compute(indices.shape, flat, name="take", tag=INJECTIVE)
     along = axis_of("take", x, axis)
     if not 0 <= batch_dims <= min(along, indices.ndim):
         raise refusal("take", f"batch_dims is {batch_dims}; give 0 to {min(along, indices.ndim)}")
@@ -46,7 +46,7 @@ def take(
         return x(*i[:along], place, *i[end:])
 
     shape = [*x.shape[:along], *indices.shape[batch_dims:], *x.shape[along + 1 :]]
-    return te.compute(shape, body, name="take", tag=TAG)
+    return te.compute(shape, body, name="take", tag=INJECTIVE)
 
 
 def gather(x: Tensor, axis: int, indices: Tensor) -> Tensor:
@@ -62,7 +62,7 @@ def gather(x: Tensor, axis: int, indices: Tensor) -> Tensor:
         place = _within(indices(*i), x.shape[along], "clip")
         return x(*i[:along], place, *i[along + 1 :])
 
-    return te.compute(indices.shape, body, name="gather", tag=TAG)
+    return te.compute(indices.shape, body, name="gather", tag=INJECTIVE)
 
 
 def gather_nd(a: Tensor, indices: Tensor) -> Tensor:
@@ -84,7 +84,7 @@ def gather_nd(a: Tensor, indices: Tensor) -> Tensor:
         return a(*led, *i[inner:])
 
     shape = [*indices.shape[1:], *a.shape[count:]]
-    return te.compute(shape, body, name="gather_nd", tag=TAG)
+    return te.compute(shape, body, name="gather_nd", tag=INJECTIVE)
 
 
 def adv_index(data: Tensor, indices: Sequence[Tensor]) -> Tensor:
@@ -104,7 +104,7 @@ def adv_index(data: Tensor, indices: Sequence[Tensor]) -> Tensor:
                for d, x in enumerate(indices))  # fmt: skip
         return data(*led, *i[inner:])
 
-    return te.compute([*common, *data.shape[count:]], body, name="adv_index", tag=TAG)
+    return te.compute([*common, *data.shape[count:]], body, name="adv_index", tag=INJECTIVE)
 
 
 def unravel_index(indices: Tensor, shape: Tensor | Sequence[ExprLike]) -> Tensor:
@@ -126,7 +126,7 @@ def unravel_index(indices: Tensor, shape: Tensor | Sequence[ExprLike]) -> Tensor
             found = te.select(compare("eq", d, n), place, found)
         return found.astype(indices.dtype)
 
-    return te.compute((len(sizes), *indices.shape), body, name="unravel_index", tag=TAG)
+    return te.compute((len(sizes), *indices.shape), body, name="unravel_index", tag=INJECTIVE)
 
 
 def where(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
@@ -154,7 +154,7 @@ def one_hot(
         return te.select(compare("eq", index.astype("int64"), i[at]), on, off)
 
     shape = [*indices.shape[:at], const(depth), *indices.shape[at:]]
-    return te.compute(shape, body, name="one_hot", tag=TAG)
+    return te.compute(shape, body, name="one_hot", tag=INJECTIVE)
 
 
 def check_indices(op: str, indices: Tensor) -> None:

@@ -17,9 +17,8 @@ from farbench_compiler.topi.arguments import (
     known,
     refusal,
 )
+from farbench_compiler.topi.tag import INJECTIVE
 from farbench_compiler.topi.transform import expand_dims
-
-TAG = "injective"
 
 
 def concatenate(xs: Sequence[Tensor], axis: int = 0) -> Tensor:
@@ -48,7 +47,7 @@ def concatenate(xs: Sequence[Tensor], axis: int = 0) -> Tensor:
         return found
 
     shape = [begins[-1] if d == at else size for d, size in enumerate(first.shape)]
-    return te.compute(shape, body, name="concatenate", tag=TAG)
+    return te.compute(shape, body, name="concatenate", tag=INJECTIVE)
 
 
 def stack(xs: Sequence[Tensor], axis: int = 0) -> Tensor:
@@ -80,4 +79,4 @@ def _cut(x: Tensor, axis: int, begin: Expr, end: Expr, number: int) -> Tensor:
     def body(*i: Expr) -> Expr:
         return x(*(v + begin if d == axis else v for d, v in enumerate(i)))
 
-    return te.compute(shape, body, name=f"split{number}", tag=TAG)
+    return te.compute(shape, body, name=f"split{number}", tag=INJECTIVE)

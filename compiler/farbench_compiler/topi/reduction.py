@@ -13,7 +13,7 @@ from farbench_compiler import te
 from farbench_compiler.ir.expr import Expr, ExprLike, cast, compare
 from farbench_compiler.te import IterVar, Tensor
 from farbench_compiler.te.reduction import Reducer
-from farbench_compiler.topi.arguments import check_same, known, refusal
+from farbench_compiler.topi.arguments import axis_of, check_same, known, refusal
 from farbench_compiler.topi.tag import COMM_REDUCE, COMM_REDUCE_IDX, ELEMWISE
 
 Axis = int | Sequence[int] | None
@@ -21,10 +21,7 @@ Axis = int | Sequence[int] | None
 
 def _dimensions(x: Tensor, axis: Axis, name: str) -> tuple[int, ...]:
     given = range(x.ndim) if axis is None else (axis,) if isinstance(axis, int) else tuple(axis)
-    for a in given:
-        if not -x.ndim <= a < x.ndim:
-            raise refusal(name, f"axis {a} is outside of the {x.ndim} dimensions of {x.name}")
-    found = tuple(sorted(a % x.ndim for a in given))
+    found = tuple(sorted(axis_of(name, x, a) for a in given))
     if len(set(found)) < len(found):
         raise refusal(name, f"an axis of {tuple(given)} occurs twice; name each once")
     return found

@@ -12,8 +12,7 @@ from farbench_compiler.te import Tensor
 from farbench_compiler.te.axis import as_index
 from farbench_compiler.te.broadcast import read_at
 from farbench_compiler.topi.arguments import axis_of, check_rank, check_same, known, refusal
-
-TAG = "injective"
+from farbench_compiler.topi.tag import BROADCAST, INJECTIVE
 
 
 def squeeze(x: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
@@ -31,7 +30,7 @@ def squeeze(x: Tensor, axis: int | Sequence[int] | None = None) -> Tensor:
         at = dict(zip(kept, i, strict=True))
         return x(*(at.get(d, const(0)) for d in range(x.ndim)))
 
-    return te.compute([x.shape[d] for d in kept], body, name="squeeze", tag=TAG)
+    return te.compute([x.shape[d] for d in kept], body, name="squeeze", tag=INJECTIVE)
 
 
 def reshape(x: Tensor, newshape: Sequence[ExprLike]) -> Tensor:
@@ -56,7 +55,7 @@ def reshape(x: Tensor, newshape: Sequence[ExprLike]) -> Tensor:
             at += apart(place_of(i[new], sizes[new]), x.shape[old])
         return x(*at)
 
-    return te.compute(sizes, body, name="reshape", tag=TAG)
+    return te.compute(sizes, body, name="reshape", tag=INJECTIVE)
 
 
 def _groups(old: Sequence[Expr], new: Sequence[Expr]) -> list[tuple[slice, slice]]:
@@ -120,7 +119,7 @@ def broadcast_to(x: Tensor, shape: Sequence[ExprLike]) -> Tensor:
         if known(x.shape[d]) != 1:
             check_same("broadcast_to", f"dimension {d} of {x.name} and the shape", x.shape[d],
                        sizes[new + d])  # fmt: skip
-    return te.compute(sizes, lambda *i: read_at(x, i), name="broadcast_to", tag="broadcast")
+    return te.compute(sizes, lambda *i: read_at(x, i), name="broadcast_to", tag=BROADCAST)
 
 
 def flip(x: Tensor, axis: int = 0) -> Tensor:
@@ -130,7 +129,7 @@ def flip(x: Tensor, axis: int = 0) -> Tensor:
     def body(*i: Expr) -> Expr:
         return x(*(x.shape[d] - 1 - i[d] if d == at else i[d] for d in range(x.ndim)))
 
-    return te.compute(x.shape, body, name="flip", tag=TAG)
+    return te.compute(x.shape, body, name="flip", tag=INJECTIVE)
 
 
 def tile(x: Tensor, reps: Sequence[int]) -> Tensor:
@@ -143,7 +142,7 @@ def tile(x: Tensor, reps: Sequence[int]) -> Tensor:
     def body(*i: Expr) -> Expr:
         return x(*(binary("floormod", i[new + d], x.shape[d]) for d in range(x.ndim)))
 
-    return te.compute(shape, body, name="tile", tag=TAG)
+    return te.compute(shape, body, name="tile", tag=INJECTIVE)
 
 
 def repeat(x: Tensor, repeats: int, axis: int) -> Tensor:
@@ -156,7 +155,7 @@ def repeat(x: Tensor, repeats: int, axis: int) -> Tensor:
     def body(*i: Expr) -> Expr:
         return x(*(te.floordiv(v, repeats) if d == at else v for d, v in enumerate(i)))
 
-    return te.compute(shape, body, name="repeat", tag=TAG)
+    return te.compute(shape, body, name="repeat", tag=INJECTIVE)
 
 
 def shape(x: Tensor, dtype: str = "int32") -> Tensor:
@@ -168,12 +167,14 @@ def shape(x: Tensor, dtype: str = "int32") -> Tensor:
             found = te.select(compare("eq", i, d), size, found)
         return found.astype(dtype)
 
-    return te.compute((x.ndim,), body, name="shape", tag=TAG)
+    return te.compute((x.ndim,), body, name="shape", tag=INJECTIVE)
 
 
 def ndarray_size(x: Tensor, dtype: str = "int32") -> Tensor:
     """Give the number of elements, without dimensions."""
-    return te.compute((), lambda: count_of(x.shape).astype(dtype), name="ndarray_size", tag=TAG)
+    return te.compute(
+        (), lambda: count_of(x.shape).astype(dtype), name="ndarray_size", tag=INJECTIVE
+    )
 
 
 def meshgrid(a_tuple: Sequence[Tensor], indexing: str = "ij") -> list[Tensor]:
@@ -187,7 +188,7 @@ def meshgrid(a_tuple: Sequence[Tensor], indexing: str = "ij") -> list[Tensor]:
         order[:2] = [1, 0]
     sizes = [a_tuple[d].shape[0] for d in order]
     return [
-        te.compute(sizes, lambda *i, x=x, d=d: x(i[order[d]]), name="meshgrid", tag="broadcast")
+        te.compute(sizes, lambda *i, x=x, d=d: x(i[order[d]]), name="meshgrid", tag=BROADCAST)
         for d, x in enumerate(a_tuple)
     ]
 
@@ -204,5 +205,5 @@ def arange(
     count = max(0, int(-(-(end - begin) // by)))
     return te.compute(
         (count,), lambda i: te.const(begin, dtype) + i.astype(dtype) * te.const(by, dtype),
-        name="arange", tag=TAG,
+        name="arange", tag=INJECTIVE,
     )  # fmt: skip

@@ -17,6 +17,7 @@ from farbench_compiler.tir.buffer import DeclaredBuffer
 from farbench_compiler.tir.ir_builder import BufferVar, IRBuilder
 from farbench_compiler.topi.arguments import axis_of, check_same, known, refusal
 from farbench_compiler.topi.shaping import count_of
+from farbench_compiler.topi.tag import ELEMWISE, INJECTIVE
 
 Before = Callable[[Expr, Expr], Expr]
 _MOST_LEVELS = 62  # of runs that an int64 counts
@@ -25,7 +26,7 @@ _MOST_LEVELS = 62  # of runs that an int64 counts
 def sort(data: Tensor, axis: int = -1, is_ascend: bool | int = True) -> Tensor:
     """Sort the elements along an axis."""
     values = _sorted("sort", data, axis, bool(is_ascend))[0]
-    return te.compute(data.shape, lambda *i: values(*i), name="sort_values", tag="elemwise")
+    return te.compute(data.shape, lambda *i: values(*i), name="sort_values", tag=ELEMWISE)
 
 
 def argsort(
@@ -39,9 +40,7 @@ def argsort(
     if valid_count is not None:
         raise refusal("argsort", "valid_count is not here; slice what is valid")
     places = _sorted("argsort", data, axis, bool(is_ascend))[1]
-    return te.compute(
-        data.shape, lambda *i: places(*i).astype(dtype), name="argsort", tag="elemwise"
-    )
+    return te.compute(data.shape, lambda *i: places(*i).astype(dtype), name="argsort", tag=ELEMWISE)
 
 
 def topk(
@@ -64,9 +63,9 @@ def topk(
         raise refusal("topk", f"ret_type {ret_type!r} is unknown; give both, values or indices")
     values, places = _sorted("topk", data, axis, is_ascend)
     shape = [const(k) if d == at and k > 0 else n for d, n in enumerate(data.shape)]
-    first = te.compute(shape, lambda *i: values(*i), name="topk_values", tag="injective")
+    first = te.compute(shape, lambda *i: values(*i), name="topk_values", tag=INJECTIVE)
     where = te.compute(
-        shape, lambda *i: places(*i).astype(dtype), name="topk_indices", tag="injective"
+        shape, lambda *i: places(*i).astype(dtype), name="topk_indices", tag=INJECTIVE
     )
     if ret_type == "both":
         return [first, where]

@@ -8,8 +8,7 @@ from farbench_compiler import te
 from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir.expr import Expr
 from farbench_compiler.te import Tensor
-
-TAG = "injective"
+from farbench_compiler.topi.tag import INJECTIVE
 
 
 def transpose(x: Tensor, axes: Sequence[int] | None = None) -> Tensor:
@@ -25,7 +24,7 @@ def transpose(x: Tensor, axes: Sequence[int] | None = None) -> Tensor:
     def body(*i: Expr) -> Expr:
         return x(*(i[found.index(d)] for d in range(x.ndim)))
 
-    return te.compute([x.shape[d] for d in found], body, name="transpose", tag=TAG)
+    return te.compute([x.shape[d] for d in found], body, name="transpose", tag=INJECTIVE)
 
 
 def expand_dims(x: Tensor, axis: int, num_newaxis: int = 1) -> Tensor:
@@ -42,4 +41,4 @@ def expand_dims(x: Tensor, axis: int, num_newaxis: int = 1) -> Tensor:
     def body(*i: Expr) -> Expr:
         return x(*i[:at], *i[at + num_newaxis :])
 
-    return te.compute(shape, body, name="expand_dims", tag=TAG)
+    return te.compute(shape, body, name="expand_dims", tag=INJECTIVE)

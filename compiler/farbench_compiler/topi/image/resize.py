@@ -24,6 +24,7 @@ from farbench_compiler.topi.image.interpolation import (
     ratio,
 )
 from farbench_compiler.topi.layout import Layout
+from farbench_compiler.topi.tag import INJECTIVE
 
 OutDtype = str | DType | None
 Sizes = Sequence[ExprLike]
@@ -165,7 +166,7 @@ def _resized(
             value = te.if_then_else(te.all(*inside), value, cast(value.dtype, extrapolation))
         return value.astype(out_dtype or data.dtype)
 
-    return te.compute(layout.ordered(shape), element, name="resize", tag="injective")
+    return te.compute(layout.ordered(shape), element, name="resize", tag=INJECTIVE)
 
 
 def _resize(

@@ -7,6 +7,7 @@ from farbench_compiler.ir.expr import Expr
 from farbench_compiler.te import Tensor
 from farbench_compiler.topi.arguments import axis_of, check_rank, check_same, known
 from farbench_compiler.topi.elementwise import relu
+from farbench_compiler.topi.tag import BROADCAST, ELEMWISE
 
 __all__ = ["leaky_relu", "prelu", "relu", "softplus"]
 
@@ -19,7 +20,7 @@ def leaky_relu(x: Tensor, alpha: float) -> Tensor:
         value = x(*i)
         return te.select(value > 0, value, value * slope)
 
-    return te.compute(x.shape, element, name="leaky_relu", tag="elemwise")
+    return te.compute(x.shape, element, name="leaky_relu", tag=ELEMWISE)
 
 
 def prelu(x: Tensor, slope: Tensor, axis: int = 1) -> Tensor:
@@ -34,7 +35,7 @@ def prelu(x: Tensor, slope: Tensor, axis: int = 1) -> Tensor:
         value = x(*i)
         return te.select(value > 0, value, value * slope(te.const(0) if shared else i[at]))
 
-    return te.compute(x.shape, element, name="prelu", tag="broadcast")
+    return te.compute(x.shape, element, name="prelu", tag=BROADCAST)
 
 
 def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
@@ -46,4 +47,4 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
         scaled = value * steep
         return te.select(scaled > most, value, te.log1p(te.exp(scaled)) / steep)
 
-    return te.compute(x.shape, element, name="softplus", tag="elemwise")
+    return te.compute(x.shape, element, name="softplus", tag=ELEMWISE)

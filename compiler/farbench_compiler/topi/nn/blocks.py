@@ -11,8 +11,7 @@ from farbench_compiler.topi.arguments import check_divides, known, per_axis, ref
 from farbench_compiler.topi.layout import Layout
 from farbench_compiler.topi.nn.padding import spread
 from farbench_compiler.topi.shaping import apart, count_of
-
-TAG = "injective"
+from farbench_compiler.topi.tag import INJECTIVE
 
 
 def flatten(data: Tensor) -> Tensor:
@@ -24,7 +23,7 @@ def flatten(data: Tensor) -> Tensor:
         (data.shape[0], count_of(rest)),
         lambda i, j: data(i, *apart(j, rest)),
         name="tensor",
-        tag=TAG,
+        tag=INJECTIVE,
     )
 
 
@@ -50,7 +49,7 @@ def space_to_depth(data: Tensor, block_size: int, layout: str = "NCHW") -> Tenso
         }
         return axes.read(data, at | place)
 
-    return te.compute(shape, element, name="space_to_depth", tag=TAG)
+    return te.compute(shape, element, name="space_to_depth", tag=INJECTIVE)
 
 
 def depth_to_space(
@@ -76,7 +75,7 @@ def depth_to_space(
         place = {"C": outer if mode == "DCR" else inner}
         return axes.read(data, at | place | {a: at[a] // block_size for a in "HW"})
 
-    return te.compute(shape, element, name="depth_to_space", tag=TAG)
+    return te.compute(shape, element, name="depth_to_space", tag=INJECTIVE)
 
 
 def _image(op: str, data: Tensor, layout: str) -> tuple[Layout, dict[str, Expr]]:
@@ -112,7 +111,7 @@ def space_to_batch_nd(
         at = [x * b + o for x, b, o in zip(i[1:], blocks, offsets, strict=False)]
         return near(i[0] % batch, *at, *i[count + 1 :])
 
-    return te.compute(shape, element, name="space_to_batch_nd", tag=TAG)
+    return te.compute(shape, element, name="space_to_batch_nd", tag=INJECTIVE)
 
 
 def batch_to_space_nd(
@@ -143,7 +142,7 @@ def batch_to_space_nd(
         places = [x // b for x, b in zip(at, blocks, strict=False)]
         return data(number * batch + i[0], *places, *i[count + 1 :])
 
-    return te.compute(shape, element, name="batch_to_space_nd", tag=TAG)
+    return te.compute(shape, element, name="batch_to_space_nd", tag=INJECTIVE)
 
 
 def _blocks(

@@ -10,6 +10,7 @@ from farbench_compiler.te import Tensor
 from farbench_compiler.te.broadcast import broadcast_shapes
 from farbench_compiler.topi.arguments import check_rank, check_same, refusal
 from farbench_compiler.topi.nn.convolution import OutDtype
+from farbench_compiler.topi.tag import BROADCAST
 
 
 def matmul(
@@ -55,7 +56,7 @@ def _product(
     check_rank(op, bias, 1)
     check_same(op, "columns and bias", n, bias.shape[0])
     return te.compute(
-        (m, n), lambda i, j: out(i, j) + bias(j).astype(wide), name="T_add", tag="broadcast"
+        (m, n), lambda i, j: out(i, j) + bias(j).astype(wide), name="T_add", tag=BROADCAST
     )
 
 

@@ -6,6 +6,7 @@ from farbench_compiler import te
 from farbench_compiler.ir.expr import Expr
 from farbench_compiler.te import Tensor
 from farbench_compiler.topi.arguments import axis_of, check_rank, check_same
+from farbench_compiler.topi.tag import BROADCAST
 
 
 def scale_shift_nchw(Input: Tensor, Scale: Tensor, Shift: Tensor) -> Tensor:
@@ -36,7 +37,7 @@ def _scale_shift(
         channel = [i[axis] for axis in axes]
         return x(*i) * scale(*channel) + shift(*channel)
 
-    return te.compute(x.shape, element, name="ScaleShift", tag="broadcast")
+    return te.compute(x.shape, element, name="ScaleShift", tag=BROADCAST)
 
 
 def bias_add(data: Tensor, bias: Tensor, axis: int = 1) -> Tensor:
@@ -44,6 +45,4 @@ def bias_add(data: Tensor, bias: Tensor, axis: int = 1) -> Tensor:
     at = axis_of("nn.bias_add", data, axis)
     check_rank("nn.bias_add", bias, 1)
     check_same("nn.bias_add", "channels and bias", data.shape[at], bias.shape[0])
-    return te.compute(
-        data.shape, lambda *i: data(*i) + bias(i[at]), name="bias_add", tag="broadcast"
-    )
+    return te.compute(data.shape, lambda *i: data(*i) + bias(i[at]), name="bias_add", tag=BROADCAST)

@@ -19,6 +19,7 @@ from farbench_compiler.topi.arguments import (
     check_same,
     refusal,
 )
+from farbench_compiler.topi.tag import BROADCAST, ELEMWISE, INJECTIVE
 
 Axes = int | Sequence[int]
 
@@ -59,7 +60,7 @@ def batch_norm(
             value = value * gamma(c)
         return value if center is False else value + beta(c)
 
-    out = te.compute(data.shape, element, name="T_batch_norm", tag="broadcast")
+    out = te.compute(data.shape, element, name="T_batch_norm", tag=BROADCAST)
     if not training:
         return [out, _copied(moving_mean), _copied(moving_var)]
     share = 0.1 if momentum is None else momentum
@@ -70,7 +71,7 @@ def batch_norm(
 
 
 def _copied(x: Tensor) -> Tensor:
-    return te.compute(x.shape, lambda *i: x(*i), name=x.name, tag="elemwise")
+    return te.compute(x.shape, lambda *i: x(*i), name=x.name, tag=ELEMWISE)
 
 
 def layer_norm(
@@ -118,7 +119,7 @@ def group_norm(
     def parted(*i: Expr) -> Expr:
         return data(*i[:channel], i[channel] * each + i[channel + 1], *i[channel + 2 :])
 
-    grouped = te.compute(shape, parted, name="T_grouped", tag="injective")
+    grouped = te.compute(shape, parted, name="T_grouped", tag=INJECTIVE)
     inner = [channel + 1, *(d + (d > channel) for d in over)]
     mean, variance = _moments(grouped, inner)
 
@@ -138,7 +139,7 @@ def rms_norm(
     wide = sum_dtype(data.dtype)
     squares = te.compute(
         data.shape, lambda *i: data(*i).astype(wide) * data(*i).astype(wide), name="T_square",
-        tag="elemwise",
+        tag=ELEMWISE,
     )  # fmt: skip
     mean = reduction.mean(squares, over)
     for x in (weight, bias):
@@ -150,7 +151,7 @@ def rms_norm(
         value = value * weight(*along).astype(wide)
         return (value if bias is None else value + bias(*along).astype(wide)).astype(data.dtype)
 
-    return te.compute(data.shape, element, name="T_rms_norm", tag="broadcast")
+    return te.compute(data.shape, element, name="T_rms_norm", tag=BROADCAST)
 
 
 def l2_normalize(data: Tensor, eps: float, axis: Axes | None = None) -> Tensor:
@@ -158,16 +159,14 @@ def l2_normalize(data: Tensor, eps: float, axis: Axes | None = None) -> Tensor:
     op = "nn.l2_normalize"
     over = tuple(range(data.ndim)) if axis is None else _axes(op, data, axis)
     _check_float(op, data)
-    squares = te.compute(
-        data.shape, lambda *i: data(*i) * data(*i), name="T_square", tag="elemwise"
-    )
+    squares = te.compute(data.shape, lambda *i: data(*i) * data(*i), name="T_square", tag=ELEMWISE)
     total = reduction.sum(squares, over)
 
     def element(*i: Expr) -> Expr:
         rest, _ = _parted(i, over)
         return data(*i) / te.sqrt(te.max(total(*rest), te.const(eps, data.dtype)))
 
-    return te.compute(data.shape, element, name="l2_normalize", tag="broadcast")
+    return te.compute(data.shape, element, name="l2_normalize", tag=BROADCAST)
 
 
 def lrn(
@@ -199,7 +198,7 @@ def lrn(
         data.shape,
         lambda *i: data(*i) / te.power(start + slope * total(*i), power),
         name="T_lrn",
-        tag="elemwise",
+        tag=ELEMWISE,
     )
 
 
@@ -223,7 +222,7 @@ def _moments(data: Tensor, over: Sequence[int]) -> tuple[Tensor, Tensor]:
         away = data(*i).astype(wide) - mean(*_parted(i, over)[0])
         return away * away
 
-    away = te.compute(data.shape, square, name="T_square", tag="elemwise")
+    away = te.compute(data.shape, square, name="T_square", tag=ELEMWISE)
     return mean, reduction.mean(away, over)
 
 
@@ -245,7 +244,7 @@ def _scaled(
             value = value * gamma(*own).astype(wide)
         return (value if beta is None else value + beta(*own).astype(wide)).astype(data.dtype)
 
-    return te.compute(data.shape, element, name=f"T_{op.removeprefix('nn.')}", tag="broadcast")
+    return te.compute(data.shape, element, name=f"T_{op.removeprefix('nn.')}", tag=BROADCAST)
 
 
 def _parted(

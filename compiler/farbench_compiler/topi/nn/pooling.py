@@ -11,6 +11,7 @@ from farbench_compiler.te import IterVar, Tensor
 from farbench_compiler.topi.arguments import Numbers, known, per_axis, refusal
 from farbench_compiler.topi.layout import Layout
 from farbench_compiler.topi.nn.window import Padding, Window, padded, windows
+from farbench_compiler.topi.tag import ELEMWISE
 
 _AXES = "DHW"
 
@@ -95,7 +96,7 @@ def _pool(
         ]
         return _shared(pooled(*position), counts)
 
-    return te.compute(shape, mean, name="pool_avg", tag="elemwise")
+    return te.compute(shape, mean, name="pool_avg", tag=ELEMWISE)
 
 
 def _counted(w: Window, position: Expr, ceil_mode: bool, count_include_pad: bool) -> Expr:
@@ -186,7 +187,7 @@ def _adaptive(
         counts = [p.length(at[a]) for a, p in zip(letters, pieces, strict=True)]
         return _shared(pooled(*position), counts)
 
-    return te.compute(shape, mean, name="adaptive_pool_avg", tag="elemwise")
+    return te.compute(shape, mean, name="adaptive_pool_avg", tag=ELEMWISE)
 
 
 class _Piece:

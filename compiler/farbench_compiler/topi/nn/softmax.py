@@ -9,6 +9,7 @@ from farbench_compiler.ir.dtypes import sum_dtype
 from farbench_compiler.ir.expr import Expr
 from farbench_compiler.te import IterVar, Tensor
 from farbench_compiler.topi.arguments import axis_of, refusal
+from farbench_compiler.topi.tag import ELEMWISE
 
 
 def softmax(x: Tensor, axis: int = -1) -> Tensor:
@@ -17,7 +18,7 @@ def softmax(x: Tensor, axis: int = -1) -> Tensor:
     top = on.greatest()
     power = te.compute(
         x.shape, lambda *i: te.exp(on.wide(i) - top(*on.rest(i))), name="T_softmax_exp",
-        tag="elemwise",
+        tag=ELEMWISE,
     )  # fmt: skip
     total = on.reduce("T_softmax_expsum", lambda i: te.sum(power(*i), axis=on.k))
     return te.compute(
