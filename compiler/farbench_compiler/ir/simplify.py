@@ -33,7 +33,7 @@ from farbench_compiler.ir.poly import Poly
 from farbench_compiler.ir.prove import Prover, facts_of, negated_facts_of
 from farbench_compiler.ir.stmt import Allocate, Evaluate, For, IfThen, Let, Seq, Stmt
 from farbench_compiler.ir.structural import same
-from farbench_compiler.ir.visit import map_children, substitute
+from farbench_compiler.ir.visit import free_vars, map_children
 
 _FLIPPED: dict[CompareOp, CompareOp] = {"gt": "lt", "ge": "le"}
 _OPPOSITE: dict[CompareOp, CompareOp] = {
@@ -61,20 +61,51 @@ def prove(cond: Expr, ranges: Mapping[Var, Interval] | None = None) -> bool:
 
 
 class Simplifier:
-    """Simplifies under ranges of variables and facts (polynomials known to be >= 0)."""
+    """Simplifies under ranges of variables and facts (polynomials known to be >= 0).
 
-    def __init__(self, ranges: Mapping[Var, Interval], facts: Iterable[Poly] = ()) -> None:
+    `values` replaces variables. With `news`, all was simplified before, and these are the variables
+    of which more is known now: what reads neither them nor a replaced one is left as it is.
+    """
+
+    def __init__(
+        self,
+        ranges: Mapping[Var, Interval],
+        facts: Iterable[Poly] = (),
+        values: Mapping[Var, Expr] | None = None,
+        news: frozenset[Var] | None = None,
+    ) -> None:
         self._prover = Prover(ranges, facts)
+        self._values: Mapping[Var, Expr] = values or {}
+        self._news = None if news is None else news.union(self._values)
 
     def under(
-        self, ranges: Mapping[Var, Interval] | None = None, facts: Iterable[Poly] = ()
+        self,
+        ranges: Mapping[Var, Interval] | None = None,
+        facts: Iterable[Poly] = (),
+        news: Iterable[Var] = (),
     ) -> Simplifier:
-        """Give a simplifier that knows more."""
-        more = {**self._prover.ranges, **(ranges or {})}
-        return Simplifier(more, (*self._prover.facts, *facts))
+        """Give a simplifier that knows more; `news` are variables of which it knows more."""
+        more = {**self._prover.ranges, **ranges} if ranges else self._prover.ranges
+        known = None if self._news is None else self._news.union(news)
+        return Simplifier(more, (*self._prover.facts, *facts), self._values, known)
+
+    def replacing(self, var: Var, value: Expr) -> Simplifier:
+        """Give a simplifier that puts a value, simplified already, in the place of a variable."""
+        values = {**self._values, var: value}
+        return Simplifier(self._prover.ranges, self._prover.facts, values, self._news)
+
+    def _told_by(self, before: Expr, now: Expr) -> Simplifier:
+        """Give a simplifier for what a condition decides, which was simplified just now."""
+        if self._news is None or now is before:
+            return self
+        return self.under(news=free_vars(now))
 
     def expr(self, e: Expr) -> Expr:
         """Simplify an expression."""
+        if isinstance(e, Var):
+            return self._values.get(e, e)
+        if self._news is not None and self._news.isdisjoint(free_vars(e)):
+            return e
         if isinstance(e, Binary) and e.dtype.is_int and e.dtype.lanes == 1:
             return P.to_expr(algebra.recombine(P.of(e, self._atom), e.dtype), e.dtype)
         return self._other(e)
@@ -82,8 +113,11 @@ class Simplifier:
     def _atom(self, e: Expr) -> Expr:
         """Simplify what is no sum or product; sees scalar integers alone."""
         if not isinstance(e, Binary):
-            return self._other(e)
-        a, b = P.of(self.expr(e.a)), P.of(self.expr(e.b))
+            return self.expr(e)
+        if self._news is not None and self._news.isdisjoint(free_vars(e)):
+            return e
+        x, y = self.expr(e.a), self.expr(e.b)
+        a, b = P.of(x), P.of(y)
         prover, dtype = self._prover, e.dtype
         exact = algebra.is_exact(a, dtype, prover) and algebra.is_exact(b, dtype, prover)
         rounds_down = exact and prover.non_negative(a) and prover.non_negative(b)
@@ -98,7 +132,7 @@ class Simplifier:
             chosen = self._extreme(e, a, b, exact)
             if chosen is not None:
                 return P.to_expr(chosen, dtype)
-        return self._rebuilt(e, P.to_expr(a, dtype), P.to_expr(b, dtype))
+        return self._rebuilt(e, x, y)
 
     def _extreme(self, e: Binary, a: Poly, b: Poly, exact: bool) -> Poly | None:
         """Choose an operand of min or max by proof."""
@@ -132,22 +166,24 @@ class Simplifier:
                 return self._compare(op, self.expr(a), self.expr(b))
             case Logic(op, a, b, dtype) if dtype.lanes == 1:
                 x = self.expr(a)
-                known = facts_of(x) if op == "and" else negated_facts_of(x)
-                y = (self.under(facts=known) if known else self).expr(b)
+                facts = facts_of(x) if op == "and" else negated_facts_of(x)
+                inside = self._told_by(a, x)
+                y = (inside.under(facts=facts) if facts else inside).expr(b)
                 return x if same(x, y) else logic(op, x, y)
             case Not(a, dtype) if dtype.lanes == 1:
                 return _negate(self.expr(a))
-            case Select(cond, a, b, _) | IfThenElse(cond, a, b, _) if cond.dtype.lanes == 1:
-                return self._choice(e, self.expr(cond), a, b)
+            case Select() | IfThenElse() if e.cond.dtype.lanes == 1:
+                return self._choice(e, self.expr(e.cond), e.a, e.b)
             case Cast(dtype, value):
                 return cast(dtype, self.expr(value))
         return map_children(e, self.expr)
 
-    def _choice(self, e: Expr, cond: Expr, a: Expr, b: Expr) -> Expr:
+    def _choice(self, e: Select | IfThenElse, cond: Expr, a: Expr, b: Expr) -> Expr:
         if isinstance(cond, IntImm):
             return self.expr(a if cond.value else b)
-        x = self.under(facts=facts_of(cond)).expr(a)
-        y = self.under(facts=negated_facts_of(cond)).expr(b)
+        inside = self._told_by(e.cond, cond)
+        x = inside.under(facts=facts_of(cond)).expr(a)
+        y = inside.under(facts=negated_facts_of(cond)).expr(b)
         if same(x, y):
             return x
         kind = Select if isinstance(e, Select) else IfThenElse
@@ -216,15 +252,17 @@ class Simplifier:
             case For():
                 return self._loop(s)
             case IfThen(cond, then, otherwise):
-                return self._branch(self.expr(cond), then, otherwise)
+                decided = self.expr(cond)
+                return self._told_by(cond, decided)._branch(decided, then, otherwise)
             case Seq(stmts):
                 return sequence(self.stmt(part) for part in stmts)
             case Let(var, value, body):
                 bound = self.expr(value)
                 if isinstance(bound, (IntImm, Var)):
-                    return self.stmt(substitute(body, {var: bound}))
-                known = bounds(bound, self._prover.ranges)
-                return Let(var, bound, self.under({var: known}).stmt(body))
+                    return self.replacing(var, bound).stmt(body)
+                ranges = {var: bounds(bound, self._prover.ranges)}
+                news = () if bound is value else (var,)
+                return Let(var, bound, self.under(ranges, news=news).stmt(body))
             case Allocate():
                 new = map_children(s, self.expr, self.stmt)
                 return new.body if isinstance(new, Allocate) and is_empty(new.body) else new
@@ -238,10 +276,11 @@ class Simplifier:
         if self._prover.non_negative(P.scale(count, -1)):
             return Seq(())
         if isinstance(extent, IntImm) and extent.value == 1:
-            return self.stmt(substitute(s.body, {s.var: begin}))
+            return self.replacing(s.var, begin).stmt(s.body)
         last = P.to_expr(P.add(P.add(P.of(begin), count), P.number(-1)), s.var.dtype)
         facts = () if count.is_constant else (P.add(count, P.number(-1)),)
-        body = self.under({s.var: Interval(begin, last)}, facts).stmt(s.body)
+        news = () if begin is s.begin and extent is s.extent else (s.var,)
+        body = self.under({s.var: Interval(begin, last)}, facts, news).stmt(s.body)
         return body if is_empty(body) else For(s.var, begin, extent, s.kind, body)
 
     def _branch(self, cond: Expr, then: Stmt, otherwise: Stmt | None) -> Stmt:

@@ -136,14 +136,11 @@ def node_count(e: Expr) -> int:
     return known
 
 
-def free_vars(node: Node) -> set[Var]:
+def free_vars(node: Node) -> frozenset[Var]:
     """Collect the variables that are read, bound or not."""
     if isinstance(node, Expr):
-        return set(_vars_below(node))
-    found: set[Var] = set()
-    for child in _stmt_children(node):
-        found |= free_vars(child)
-    return found
+        return _vars_below(node)
+    return frozenset().union(*map(free_vars, _stmt_children(node)))
 
 
 def _vars_below(e: Expr) -> frozenset[Var]:

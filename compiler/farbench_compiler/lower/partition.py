@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
 from farbench_compiler.ir import poly
 from farbench_compiler.ir.expr import Expr, IntImm, Var, binary, compare
@@ -18,8 +19,8 @@ from farbench_compiler.ir.poly import Poly
 from farbench_compiler.ir.prove import Prover
 from farbench_compiler.ir.simplify import Simplifier, sequence
 from farbench_compiler.ir.stmt import Allocate, For, IfThen, Let, Seq, Stmt
-from farbench_compiler.ir.visit import map_children, node_count, substitute
-from farbench_compiler.lower.threshold import Threshold, code_size, thresholds
+from farbench_compiler.ir.visit import map_children, node_count
+from farbench_compiler.lower.threshold import GuardedStmts, Threshold, code_size, thresholds
 
 # A copy of a body is made while the program stays below this size, in nodes once unrolled.
 SIZE_LIMIT = 60_000
@@ -52,9 +53,14 @@ class _Known:
     def under(self, ranges: Mapping[Var, Interval], facts: Iterable[Poly] = ()) -> _Known:
         return _Known({**self.ranges, **ranges}, (*self.facts, *facts))
 
-    @property
+    @cached_property
     def simplifier(self) -> Simplifier:
         return Simplifier(self.ranges, self.facts)
+
+    def simplified(self, s: Stmt, var: Var, value: Expr | None = None) -> Stmt:
+        """Simplify what was simplified before more was known of a variable, or its one value."""
+        values = {} if value is None else {var: value}
+        return Simplifier(self.ranges, self.facts, values, frozenset((var,))).stmt(s)
 
     def proves(self, e: Expr) -> bool:
         """Prove that an expression is not negative."""
@@ -64,12 +70,13 @@ class _Known:
 def partition(body: Stmt, ranges: Mapping[Var, Interval]) -> Stmt:
     """Split loops at the thresholds of the guards inside them."""
     budget = _Budget(max(0, SIZE_LIMIT - code_size(body)))
-    return _Partitioner(budget).stmt(body, _Known(ranges))
+    return _Partitioner(budget, GuardedStmts()).stmt(body, _Known(ranges))
 
 
 @dataclass(frozen=True)
 class _Partitioner:
     budget: _Budget
+    guarded: GuardedStmts
 
     def stmt(self, s: Stmt, known: _Known) -> Stmt:
         """Partition a statement and what is in it."""
@@ -100,10 +107,11 @@ class _Partitioner:
                 return made
         return For(s.var, s.begin, s.extent, s.kind, self.stmt(s.body, inside))
 
-    @staticmethod
-    def _open(body: Stmt, var: Var, known: _Known, done: frozenset[str]) -> Iterator[Threshold]:
+    def _open(
+        self, body: Stmt, var: Var, known: _Known, done: frozenset[str]
+    ) -> Iterator[Threshold]:
         """Give the thresholds that are left; where a proof fails, the same one turns up again."""
-        if len(done) < MAX_SPLITS:
+        if len(done) < MAX_SPLITS and body in self.guarded:
             found = thresholds(body, var, known.ranges)
             yield from (t for t in found if t.name not in done)
 
@@ -137,15 +145,14 @@ class _Partitioner:
             return Seq(())
         if isinstance(extent, IntImm) and extent.value == 1:
             return self._one_value(s.body, s.var, inside)
-        body = inside.simplifier.stmt(s.body)
+        body = inside.simplified(s.body, s.var)
         return self._loop(For(s.var, ends[0], extent, s.kind, body), known, done)
 
     def _one_value(self, body: Stmt, var: Var, known: _Known) -> Stmt:
         """Simplify and partition a body whose variable has one value."""
         low = known.ranges[var].low
-        if isinstance(low, Expr):
-            body = substitute(body, {var: low})
-        return self.stmt(known.simplifier.stmt(body), known)
+        value = low if isinstance(low, Expr) else None
+        return self.stmt(known.simplified(body, var, value), known)
 
     def _let(self, var: Var, value: Expr, body: Stmt, known: _Known) -> Stmt:
         low, high = bounds(value, known.ranges).numbers
@@ -170,7 +177,7 @@ class _Partitioner:
                 known.under({var: Interval(at, high)}, found.facts(False)),
             )
             yes, no = (
-                self._branches(var, part.simplifier.stmt(body), part, done | {found.name})
+                self._branches(var, part.simplified(body, var), part, done | {found.name})
                 for part in parts
             )
             return IfThen(compare("lt", var, at), yes, no)

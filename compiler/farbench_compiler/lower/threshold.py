@@ -55,6 +55,28 @@ class _Guard:
     choice: bool
 
 
+class GuardedStmts:
+    """Tells which statements hold a guard, and looks at each of them once."""
+
+    def __init__(self) -> None:
+        # By identity; the statement is kept alive, so that its id stays its own.
+        self._known: dict[int, tuple[Stmt, bool]] = {}
+
+    def __contains__(self, s: Stmt) -> bool:
+        known = self._known.get(id(s))
+        if known is None:
+            known = self._known[id(s)] = (s, self._looked_at(s))
+        return known[1]
+
+    def _looked_at(self, s: Stmt) -> bool:
+        match s:
+            case IfThen():
+                return True
+            case Store(_, _, value):
+                return any(isinstance(node, IfThenElse) for node in walk(value))
+        return any(child in self for child in children(s) if isinstance(child, Stmt))
+
+
 def thresholds(body: Stmt, var: Var, ranges: Ranges) -> Iterator[Threshold]:
     """Find the thresholds of the guards in the body of a loop over `var`."""
     seen: set[str] = set()
