@@ -1,2 +1,1 @@
-
 __version__: str

@@ -51,7 +51,10 @@ def emit(functions: Sequence[LoopFunction], target: Target) -> Emitted:
         search = _needs_vectors(fn)
         module = modules.setdefault(search, Module(features=rules.features))
         write_function(module, fn, symbol_of(fn.name), rules)
-    parts = [Part(module.text(target.triple), search) for search, module in modules.items()]
+    parts = [
+        Part(module.text(target.triple), search, inlines=bool(module.defined))
+        for search, module in modules.items()
+    ]
     compiled = compile_parts(parts, target)
     return Emitted(compiled.object, compiled.llvm_ir, target)
 
