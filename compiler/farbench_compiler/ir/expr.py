@@ -326,17 +326,12 @@ def as_expr(value: ExprLike, like: DType | None = None) -> Expr:
 
 def unify(a: ExprLike, b: ExprLike) -> tuple[Expr, Expr]:
     """Bring two operands to one dtype; a Python number takes the other's, a float widens an int."""
-    if not isinstance(a, Expr) and not isinstance(b, Expr):
-        a = as_expr(a)
-    if isinstance(a, Expr) and not isinstance(b, Expr):
-        y = as_expr(b, None if isinstance(b, float) and not a.dtype.is_float else a.dtype)
-        x: Expr = a
-    elif isinstance(b, Expr) and not isinstance(a, Expr):
-        x = as_expr(a, None if isinstance(a, float) and not b.dtype.is_float else b.dtype)
-        y = b
+    if isinstance(b, Expr):
+        x, y = a if isinstance(a, Expr) else _beside(a, b.dtype), b
     else:
-        x, y = as_expr(a), as_expr(b)
-    if x.dtype == y.dtype:
+        x = as_expr(a)
+        y = _beside(b, x.dtype)
+    if x.dtype is y.dtype or x.dtype == y.dtype:
         return x, y
     # An index (of sizes and loop variables) beside a float is a number: it takes the float's dtype.
     if x.dtype.is_float and _is_index(y):
@@ -345,6 +340,11 @@ def unify(a: ExprLike, b: ExprLike) -> tuple[Expr, Expr]:
         return cast(y.dtype, x), y
     to = promote(x.dtype, y.dtype)
     return cast(to, x), cast(to, y)
+
+
+def _beside(value: Scalar, of: DType) -> Expr:
+    """Turn a Python number into a constant beside an expression of dtype `of`."""
+    return as_expr(value, None if isinstance(value, float) and not of.is_float else of)
 
 
 def _is_index(x: Expr) -> bool:

@@ -239,20 +239,27 @@ def of(expr: Expr, on_atom: Callable[[Expr], Expr] = same_atom) -> Poly:
 
 
 def _of(expr: Expr, on_atom: Callable[[Expr], Expr]) -> Poly:
-    match expr:
-        case IntImm(value, _):
-            return number(value)
-        case Binary("add", a, b, _):
-            return add(of(a, on_atom), of(b, on_atom))
-        case Binary("sub", a, b, _):
-            return add(of(a, on_atom), of(b, on_atom), -1)
-        case Binary("shl", a, IntImm(by, _), dtype) if 0 <= by < dtype.bits:
-            return scale(of(a, on_atom), 1 << by)
-        case Binary("mul", a, b, dtype):
-            x, y = of(a, on_atom), of(b, on_atom)
-            product = multiply(x, y)
-            if product is not None:
-                return product
-            return atom(Binary("mul", to_expr(x, dtype), to_expr(y, dtype), dtype))
+    if isinstance(expr, Binary):
+        found = _sum_or_product(expr, on_atom)
+        if found is not None:
+            return found
+    elif isinstance(expr, IntImm):
+        return number(expr.value)
     new = on_atom(expr)
     return atom(new) if new is expr else of(new)
+
+
+def _sum_or_product(e: Binary, on_atom: Callable[[Expr], Expr]) -> Poly | None:
+    """Read an operation that polynomials have; None where it is an atom."""
+    op, a, b = e.op, e.a, e.b
+    if op == "add":
+        return add(of(a, on_atom), of(b, on_atom))
+    if op == "sub":
+        return add(of(a, on_atom), of(b, on_atom), -1)
+    if op == "mul":
+        x, y = of(a, on_atom), of(b, on_atom)
+        product = multiply(x, y)
+        return product or atom(Binary("mul", to_expr(x, e.dtype), to_expr(y, e.dtype), e.dtype))
+    if op == "shl" and isinstance(b, IntImm) and 0 <= b.value < e.dtype.bits:
+        return scale(of(a, on_atom), 1 << b.value)
+    return None

@@ -55,11 +55,10 @@ class _Flattener:
         for index, extent in zip(indices, buffer.shape, strict=True):
             size = cast(INT64, extent)
             if isinstance(index, Ramp):  # of a declared intrinsic: lanes along one dimension
-                lanes, stride, index = index.lanes, index.stride, index.base
-            else:
-                stride = IntImm(0)
+                lanes, step, index = index.lanes, cast(INT64, index.stride), index.base
+            elif lanes > 1:
+                step = binary("mul", step, size)
             total = binary("add", binary("mul", total, size), cast(INT64, index))
-            step = binary("add", binary("mul", step, size), cast(INT64, stride))
         total = self._simplifier.expr(total)
         if lanes == 1:
             return (total,)

@@ -9,7 +9,7 @@ from farbench_compiler.ir.expr import Binary, Expr, FloatImm, IntImm, Var
 from farbench_compiler.ir.fold import fold_int
 from farbench_compiler.ir.simplify import sequence
 from farbench_compiler.ir.stmt import For, LoopFunction, Stmt
-from farbench_compiler.ir.visit import children, map_children
+from farbench_compiler.ir.visit import children, map_children, node_count
 
 MAX_NODES = 60_000  # beyond it machine code no longer fits the instruction cache; the loop stays
 
@@ -50,7 +50,7 @@ class _Unroller:
             return known[1]
         size = 1
         for child in children(node):
-            size += self._size(child) if isinstance(child, Stmt) else _count(child)
+            size += self._size(child) if isinstance(child, Stmt) else node_count(child)
         if isinstance(node, For) and node.kind == "unrolled" and isinstance(node.extent, IntImm):
             size *= max(1, node.extent.value)
         self._sizes[id(node)] = (node, size)
@@ -83,10 +83,6 @@ class _Unroller:
                 uids.add(e.uid)
             known = self._used[id(e)] = (e, tuple(sorted(uids)))
         return known[1]
-
-
-def _count(e: object) -> int:
-    return 1 + sum(_count(c) for c in children(e)) if isinstance(e, Expr) else 1
 
 
 def fold(e: Binary) -> Expr:
