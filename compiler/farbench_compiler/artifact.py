@@ -79,9 +79,12 @@ class Artifact:
             return self.assembler()
         raise CompilerError(f"no source of kind {kind!r} is kept here; kinds: ll, asm")
 
-    def save(self, path: Path) -> None:
-        """Write everything to one file, its library and source too; `read` gives it back."""
-        more = {"library.so": self.linked, "source.ll": self.llvm_ir.encode()}
+    def save(self, path: Path, key: str = "") -> None:
+        """Write everything to one file, its library and source too; `read` gives it back.
+
+        A `key` says whose it is.
+        """
+        more = {"library.so": self.linked, "source.ll": self.llvm_ir.encode(), "key": key.encode()}
         _write(path, lambda part: self._write_archive(part, more, zipfile.ZIP_STORED))
 
     def _write_archive(
@@ -97,8 +100,11 @@ class Artifact:
                 _add(archive, f"objects/{index}.o", data)
 
     @staticmethod
-    def read(path: str | os.PathLike[str]) -> Artifact:
-        """Read an artifact back from its `.fbo` file; LinkError if it is not one."""
+    def read(path: str | os.PathLike[str], key: str = "") -> Artifact:
+        """Read an artifact back from its `.fbo` file; LinkError if it is not one, or not `key`'s.
+
+        Without a key it may be anyone's.
+        """
         name = Path(path).name
         try:
             with zipfile.ZipFile(path) as archive:
@@ -107,6 +113,8 @@ class Artifact:
                 head = json.loads(archive.read("head.json"))
                 if head.get("farbench") != ARCHIVE_VERSION:
                     raise LinkError(f"{name} is of another version of farbench; build it again")
+                if key and _member(archive, "key") != key.encode():
+                    raise LinkError(f"{name} holds another program than its name says")
                 manifest = decode(archive.read("manifest.msgpack"))
                 count = sum(n.startswith("objects/") for n in archive.namelist())
                 objects = tuple(archive.read(f"objects/{index}.o") for index in range(count))

@@ -11,6 +11,7 @@ from __future__ import annotations
 import contextlib
 import os
 import threading
+import time
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import replace
@@ -33,6 +34,7 @@ IN_MEMORY = 128  # artifacts, some tens of KiB each
 IN_MEMORY_BYTES = 256 << 20  # which counts where they hold weights
 ON_DISK_BYTES = 256 << 20
 _SWEEP_EVERY = 64  # entries written between two looks at the folder's size
+_ABANDONED_S = 3600.0  # since a file was last written to that is no entry yet
 
 _lock = threading.Lock()
 _recent: OrderedDict[str, Artifact] = OrderedDict()
@@ -95,6 +97,16 @@ def _held_bytes() -> int:
     return sum(len(part) for a in _recent.values() for part in (*a.objects, a.linked, a.llvm_ir))
 
 
+def _after_fork() -> None:
+    """Take a new lock in a forked process: the thread that holds the old one may not exist here."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):  # which Windows has not
+    os.register_at_fork(after_in_child=_after_fork)
+
+
 def clear() -> None:
     """Forget what is in memory; entries on disk stay."""
     with _lock:
@@ -107,10 +119,10 @@ def _path(key: str) -> Path:
 
 def _read(key: str) -> Artifact | None:
     path = _path(key)
-    if not path.is_file():
+    if not os.path.isfile(path):  # which is False, too, where the folder is another user's
         return None
     try:
-        found = Artifact.read(path)
+        found = Artifact.read(path, key)
     except LinkError:
         with contextlib.suppress(OSError):
             path.unlink()
@@ -133,7 +145,7 @@ def _write(key: str, artifact: Artifact) -> None:
     path = _path(key)
     with contextlib.suppress(OSError):
         path.parent.mkdir(parents=True, exist_ok=True)
-        artifact.save(path)
+        artifact.save(path, key)
         with _lock:
             _written += 1
             due = _written % _SWEEP_EVERY == 1
@@ -142,15 +154,22 @@ def _write(key: str, artifact: Artifact) -> None:
 
 
 def sweep(most_bytes: int) -> None:
-    """Remove the entries that were used longest ago, until the rest takes `most_bytes` at most."""
+    """Remove the entries that were used longest ago, until the rest takes `most_bytes` at most.
+
+    What writers left behind that were killed goes, too; what cannot be removed stays.
+    """
     entries = []
-    for path in folder().glob("??/*.fbo"):
-        with contextlib.suppress(FileNotFoundError):  # another process sweeps as well
+    for path in (*folder().glob("??/*.fbo"), *folder().glob("??/.*.fbo.*")):
+        with contextlib.suppress(OSError):  # another process sweeps as well, or owns it
             facts = path.stat()
-            entries.append((facts.st_mtime, facts.st_size, path))
+            if path.suffix == ".fbo":
+                entries.append((facts.st_mtime, facts.st_size, path))
+            elif time.time() - facts.st_mtime > _ABANDONED_S:
+                path.unlink()
     total = sum(size for _, size, _ in entries)
     for _, size, path in sorted(entries):
         if total <= most_bytes:
             break
-        path.unlink(missing_ok=True)
-        total -= size
+        with contextlib.suppress(OSError):
+            path.unlink(missing_ok=True)
+            total -= size

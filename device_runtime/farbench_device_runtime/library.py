@@ -209,7 +209,7 @@ class Context:
             raise OutOfMemory(f"no memory for a pool of {threads} threads", {"last_call": "load"})
         self.pointer = int(made)
         # It holds the runtime until then, which is the code that the pool's threads run.
-        self._end = weakref.finalize(self, _destroy, runtime, self.pointer)
+        self._end = weakref.finalize(self, _destroy, runtime, self.pointer, os.getpid())
         self._end.atexit = False
         self.time_sample = self._functions["fb_time_sample"]
 
@@ -271,8 +271,10 @@ class Context:
         self.close()
 
 
-def _destroy(runtime: Runtime, pointer: int) -> None:
-    runtime.function("fb_ctx_destroy")(pointer)
+def _destroy(runtime: Runtime, pointer: int, made_in: int) -> None:
+    # A forked process has a copy of the pool but none of its threads, for which its end would wait.
+    if os.getpid() == made_in:
+        runtime.function("fb_ctx_destroy")(pointer)
 
 
 class Call:

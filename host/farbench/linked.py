@@ -5,6 +5,7 @@ A shared library of its own, which costs a run of the linker, is made where it i
 
 from __future__ import annotations
 
+import os
 import threading
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -51,6 +52,16 @@ def link(artifact: Artifact, machine: Machine) -> Library | None:
     except LinkError:
         return None  # what this machine's memory does not allow; a library may
     return Library(manifest, b"", code, base.runtime)
+
+
+def _after_fork() -> None:
+    """Take a new lock in a forked process: the thread that holds the old one may not exist here."""
+    global _lock
+    _lock = threading.Lock()
+
+
+if hasattr(os, "register_at_fork"):  # which Windows has not
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _made(target: Target) -> _Base:

@@ -12,6 +12,7 @@ code stays, too. A kernel that crashes here takes the caller with it; `fb.local(
 from __future__ import annotations
 
 import hashlib
+import os
 import sys
 import tempfile
 import threading
@@ -84,6 +85,16 @@ def pool(library: Library, threads: int = 0) -> Context:
         if _pools is None:
             _pools = _made(library.runtime)
         return _pools.of(threads)
+
+
+def _after_fork() -> None:
+    """Start anew in a forked process: there are no threads here, and nobody to free the lock."""
+    global _lock, _pools
+    _lock, _pools = threading.Lock(), None
+
+
+if hasattr(os, "register_at_fork"):  # which Windows has not
+    os.register_at_fork(after_in_child=_after_fork)
 
 
 def _made(runtime: Runtime) -> Pools:

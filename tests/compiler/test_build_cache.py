@@ -122,3 +122,42 @@ def test_a_folder_that_cannot_be_written_stops_no_build(
     (tmp_path / "file").write_text("")
     monkeypatch.setattr(build_cache, "folder", lambda: tmp_path / "file")
     assert made().link()
+
+
+def test_an_entry_under_the_name_of_another_is_not_taken(tmp_path: Path) -> None:
+    right = made(4)
+    (first,) = entries(tmp_path)
+    made(8)
+    (second,) = set(entries(tmp_path)) - {first}
+    first.write_bytes(second.read_bytes())
+    build_cache.clear()
+    assert made(4).objects == right.objects != made(8).objects
+
+
+def test_a_path_that_cannot_be_looked_up_stops_no_build(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(build_cache, "folder", lambda: tmp_path / ("x" * 300))
+    assert made().objects
+
+
+def test_a_sweep_removes_what_killed_writers_left(tmp_path: Path) -> None:
+    made()
+    (entry,) = entries(tmp_path)
+    old, new = (entry.with_name(f".{entry.name}.{end}") for end in ("old", "new"))
+    for path in (old, new):
+        path.write_bytes(b"half")
+    os.utime(old, (1e9, 1e9))
+    build_cache.sweep(1 << 30)
+    assert (old.exists(), new.exists(), entry.exists()) == (False, True, True)
+
+
+def test_a_sweep_passes_over_what_it_cannot_remove(tmp_path: Path) -> None:
+    made(4)
+    (first,) = entries(tmp_path)
+    first.unlink()
+    first.mkdir()
+    os.utime(first, (1e9, 1e9))
+    made(8)
+    build_cache.sweep(0)
+    assert entries(tmp_path) == [first]

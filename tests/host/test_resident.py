@@ -103,3 +103,68 @@ print(first, runtime.threads().count, runtime.set_threads(2).count, runtime.set_
         capture_output=True, text=True, timeout=60, check=False,
     )  # fmt: skip
     assert done.stdout.split() == [str(count), str(count), "2", str(count)], done.stderr
+
+
+def run(code: str) -> str:
+    """Run code in a process of its own, which the forks of it end with at the latest."""
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert done.returncode == 0, done.stderr
+    return done.stdout.strip()
+
+
+def test_a_forked_process_has_threads_of_its_own() -> None:
+    code = """
+import gc, os, signal
+from farbench import runtime
+from tests.host.test_resident import check, doubled
+runtime.set_threads(2)
+module = doubled()
+check(module)
+pid = os.fork()
+signal.alarm(0 if pid else 30)
+check(module)
+check(doubled())
+gc.collect()
+if not pid:
+    print(len(os.listdir("/proc/self/task")), flush=True)
+    os._exit(0)
+print(os.waitpid(pid, 0)[1])
+"""
+    assert run(code).split() == ["2", "0"]
+
+
+def test_forks_wait_for_builds_of_other_threads() -> None:
+    code = """
+import os, signal, threading
+import farbench as fb
+from farbench import te
+from tests.host.test_resident import check, doubled
+def build():
+    a = te.placeholder((64,), name="A")
+    c = te.compute((64,), lambda i: te.exp(a[i]), name="C")
+    fb.build(te.create_schedule(c.op), [a, c], cache=False)
+def keep_building():
+    while not done.is_set():
+        build()
+build()
+check(doubled())
+done = threading.Event()
+builders = [threading.Thread(target=keep_building) for _ in range(2)]
+for one in builders:
+    one.start()
+failed = 0
+for _ in range(8):
+    build()
+    pid = os.fork()
+    if not pid:
+        signal.alarm(10)
+        build()
+        check(doubled())
+        os._exit(0)
+    failed += os.waitpid(pid, 0)[1] != 0
+done.set()
+print(failed)
+"""
+    assert run(code) == "0"

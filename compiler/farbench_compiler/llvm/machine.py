@@ -12,6 +12,9 @@ import llvmlite.binding as llvm
 from llvmlite.binding import newpassmanagers
 
 from farbench_compiler.errors import LoweringError
+from farbench_compiler.llvm.forking import wait_at_forks
+
+wait_at_forks()
 
 
 class Machine(Protocol):

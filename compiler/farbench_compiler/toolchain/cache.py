@@ -41,9 +41,9 @@ def cached(name: str, make: Callable[[Path], None]) -> Path:
     """
     root = cache_dir()
     final = root / name
-    if final.is_dir():
-        return final
     try:
+        if final.is_dir():
+            return final
         final.parent.mkdir(parents=True, exist_ok=True)
         with _lock(final.with_name(f"{final.name}.lock")):
             if not final.is_dir():

@@ -64,6 +64,11 @@ def test_a_cache_that_cannot_be_written_says_what_to_set(tmp_path: Path) -> None
         cached("a/b", lambda part: None)
 
 
+def test_a_name_that_cannot_be_looked_up_says_what_to_set() -> None:
+    with pytest.raises(LinkError, match="set XDG_CACHE_HOME"):
+        cached("a" * 300, lambda part: None)
+
+
 @pytest.mark.linux
 def test_of_several_processes_one_makes_it(tmp_path: Path) -> None:
     log = tmp_path / "log"
