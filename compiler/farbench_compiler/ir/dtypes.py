@@ -115,12 +115,21 @@ class DType:
         return _text_of(self.kind, self.bits, self.lanes)
 
 
-@lru_cache(maxsize=512)
 def dtype(text: str | DType) -> DType:
-    """Parse a dtype; DTypeError names the dtypes that exist."""
+    """Parse a dtype, or take numpy's for it; DTypeError names the dtypes that exist."""
     if isinstance(text, DType):
         return text
-    match = _PATTERN.fullmatch(text) if isinstance(text, str) else None
+    if not isinstance(text, str):  # numpy's dtypes have a name, its scalar types are classes
+        named = getattr(text, "__name__" if isinstance(text, type) else "name", None)
+        if not isinstance(named, str):
+            raise DTypeError(f"unknown dtype {text!r}; known: {', '.join(SCALARS)}")
+        text = named
+    return _parsed(text)
+
+
+@lru_cache(maxsize=512)
+def _parsed(text: str) -> DType:
+    match = _PATTERN.fullmatch(text)
     if match is None or match[1] not in SCALARS:
         raise DTypeError(f"unknown dtype {text!r}; known: {', '.join(SCALARS)}")
     kind, bits = SCALARS[match[1]]

@@ -4,6 +4,7 @@ Every operator gives `(schedule, arguments)`, ready for `build`. The schedules f
 vector width and number of registers; sizes are Python integers.
 """
 
+from farbench_compiler.given import check_what_is_given
 from farbench_compiler.ops.activation import gelu, sigmoid
 from farbench_compiler.ops.batch_matmul import batch_matmul, dense
 from farbench_compiler.ops.conv2d import conv2d
@@ -30,3 +31,5 @@ __all__ = [
     "softmax",
     "vector_add",
 ]
+
+check_what_is_given(globals(), __all__, "ops")

@@ -5,6 +5,7 @@
 """
 
 from farbench_compiler.errors import ScheduleError
+from farbench_compiler.given import check_what_is_given
 from farbench_compiler.ir.expr import Expr, IntImm, Var
 from farbench_compiler.te.axis import IterVar, Range, reduce_axis, thread_axis
 from farbench_compiler.te.compute import (
@@ -105,3 +106,5 @@ __all__ = [
     "select", "sigmoid", "sin", "sinh", "size_var", "sqrt", "sum", "tag_scope", "tan", "tanh",
     "thread_axis", "trunc", "truncdiv", "truncmod", "var",
 ]  # fmt: skip
+
+check_what_is_given(globals(), ("extern", "scan"), "te")  # the others refuse by themselves

@@ -8,7 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from farbench_compiler.errors import ScheduleError
+from farbench_compiler.errors import ScheduleError, ValueTypeError
 from farbench_compiler.ir import expr as ir
 from farbench_compiler.ir.dtypes import FLOAT32, INT32, INT64, DType
 from farbench_compiler.ir.dtypes import dtype as as_dtype
@@ -65,6 +65,8 @@ def placeholder(shape: Shape, dtype: str | DType = FLOAT32, name: str = "placeho
 
 def constant(array: npt.ArrayLike, name: str = "constant") -> Tensor:
     """Make a tensor of an array's elements, which become part of the library: no argument."""
+    if isinstance(array, (Expr, Tensor)):
+        raise ValueTypeError(f"constant {name}: give an array of numbers, not {array!r}")
     given = np.ascontiguousarray(array)
     if given.dtype.byteorder == ">":
         given = given.astype(given.dtype.newbyteorder("<"))

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from farbench_compiler.errors import ValueTypeError
 from farbench_compiler.ir.expr import Expr
 from farbench_compiler.te.attach import Root
 from farbench_compiler.te.operation import ComputeOp, Operation
@@ -21,6 +22,8 @@ def inline_injective(schedule: Schedule) -> None:
     That is every computed stage which is no output, reduces nothing and was not scheduled yet,
     unless one that needs it in memory reads it.
     """
+    if not hasattr(schedule, "stages"):
+        raise ValueTypeError(f"te.inline_injective: {schedule!r} is no schedule")
     inline_where(schedule, lambda op: True)
 
 

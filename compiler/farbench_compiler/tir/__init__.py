@@ -2,6 +2,7 @@
 
 import importlib
 
+from farbench_compiler.given import check_what_is_given
 from farbench_compiler.ir.expr import Broadcast, Expr, ExprLike, IntImm, Ramp, Var, as_expr
 from farbench_compiler.ir.stmt import Stmt
 from farbench_compiler.tir import ir_builder
@@ -43,3 +44,5 @@ __all__ = [
     "call_llvm_intrin", "call_llvm_pure_intrin", "decl_buffer", "dot2", "dot4", "interleave",
     "ir_builder",
 ]  # fmt: skip
+
+check_what_is_given(globals(), ("dot2", "dot4"), "tir")

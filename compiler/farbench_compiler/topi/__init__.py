@@ -6,6 +6,7 @@
 from importlib import import_module
 from types import ModuleType
 
+from farbench_compiler.given import check_what_is_given
 from farbench_compiler.topi import image, nn, tag
 from farbench_compiler.topi.broadcast import (
     add,
@@ -171,6 +172,8 @@ __all__ = [
     "subtract", "sum", "tag", "take", "tan", "tanh", "tensordot", "tile", "topk", "transpose",
     "trilu", "trunc", "unravel_index", "where",
 ]  # fmt: skip
+
+check_what_is_given(globals(), __all__, "topi")
 
 
 def __getattr__(name: str) -> ModuleType:

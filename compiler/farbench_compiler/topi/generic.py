@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from farbench_compiler.given import check_what_is_given
 from farbench_compiler.ops.default import default_schedule as _default
 from farbench_compiler.target import Target
 from farbench_compiler.te import Schedule, Tensor
@@ -52,3 +53,5 @@ schedule_conv1d_transpose_ncw = schedule_conv2d_transpose_nchw = schedule_inject
 schedule_conv3d_transpose_ncdhw = schedule_injective
 schedule_adaptive_pool = schedule_lrn = schedule_l2_normalize = schedule_injective
 schedule_argsort = schedule_topk = schedule_sort = schedule_scatter = schedule_injective
+
+check_what_is_given(globals(), [n for n in globals() if "schedule_" in n], "topi.generic")

@@ -163,14 +163,9 @@ def check_indices(op: str, indices: Tensor) -> None:
         raise refusal(op, f"{indices.name} is {indices.dtype}; indices are integers")
 
 
-def _within(index: Expr, size: Expr, mode: str) -> Expr:
-    """Bring an index into its dimension."""
+def _within(index: Expr, size: Expr, mode: Mode) -> Expr:
+    """Bring an index into its dimension; `fast` believes that it is."""
     wide = index.astype("int64")
-    match mode:
-        case "clip":
-            return binary("max", const(0), binary("min", wide, size - 1))
-        case "wrap":
-            return binary("floormod", wide, size)
-        case "fast":
-            return wide
-    raise refusal("take", f"mode {mode!r} is unknown; there are clip, wrap and fast")
+    if mode == "clip":
+        return binary("max", const(0), binary("min", wide, size - 1))
+    return binary("floormod", wide, size) if mode == "wrap" else wide

@@ -5,7 +5,14 @@ from __future__ import annotations
 from farbench_compiler import te
 from farbench_compiler.ir.expr import Expr, ExprLike, binary, const
 from farbench_compiler.te import Tensor
-from farbench_compiler.topi.arguments import axis_of, check_rank, check_same, known, refusal
+from farbench_compiler.topi.arguments import (
+    axis_of,
+    check_rank,
+    check_same,
+    known,
+    per_axis,
+    refusal,
+)
 from farbench_compiler.topi.indexing import check_indices
 from farbench_compiler.topi.tag import INJECTIVE
 
@@ -79,7 +86,7 @@ def matrix_set_diag(
     """
     op = "matrix_set_diag"
     _check_matrices(op, data)
-    low, high = (k, k) if isinstance(k, int) else k
+    low, high = per_axis(op, "k", k, 2, least=-(2**31))
     sides = align.split("_")
     if low > high or len(sides) != 2 or not set(sides) <= {"LEFT", "RIGHT"}:
         raise refusal(op, f"k {k} and align {align!r}; give k from the lowest on, and align such"

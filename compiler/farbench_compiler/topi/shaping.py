@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 
 from farbench_compiler import te
@@ -202,6 +203,8 @@ def arange(
     if not all(isinstance(v, (int, float)) for v in numbers) or not numbers[2]:
         raise refusal("arange", "start, stop and step must be numbers, and step not 0")
     begin, end, by = (float(v) for v in numbers)  # type: ignore[arg-type]
+    if not all(map(math.isfinite, (begin, end, by))):
+        raise refusal("arange", f"start, stop and step must be finite, got {begin}, {end}, {by}")
     count = max(0, int(-(-(end - begin) // by)))
     return te.compute(
         (count,), lambda i: te.const(begin, dtype) + i.astype(dtype) * te.const(by, dtype),

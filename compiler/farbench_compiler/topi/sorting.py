@@ -59,8 +59,6 @@ def topk(
     size = known(data.shape[at])
     if size is not None and k > size:
         raise refusal("topk", f"k is {k}, {data.name} has {size} elements along axis {at}")
-    if ret_type not in ("both", "values", "indices"):
-        raise refusal("topk", f"ret_type {ret_type!r} is unknown; give both, values or indices")
     values, places = _sorted("topk", data, axis, is_ascend)
     shape = [const(k) if d == at and k > 0 else n for d, n in enumerate(data.shape)]
     first = te.compute(shape, lambda *i: values(*i), name="topk_values", tag=INJECTIVE)

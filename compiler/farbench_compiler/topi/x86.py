@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from farbench_compiler.given import check_what_is_given
 from farbench_compiler.te import Schedule
 from farbench_compiler.topi.generic import Outputs, scheduled
 
@@ -26,3 +27,5 @@ schedule_depthwise_conv2d_nchw = schedule_depthwise_conv2d_NCHWc = schedule_inje
 schedule_conv3d_ncdhw = schedule_conv3d_ndhwc = schedule_injective
 schedule_conv2d_transpose_nchw = schedule_conv3d_transpose_ncdhw = schedule_injective
 schedule_adaptive_pool = schedule_injective
+
+check_what_is_given(globals(), [n for n in globals() if "schedule_" in n], "topi.x86")

@@ -161,7 +161,7 @@ WRONG: dict[str, tuple[Callable[[], Any], str]] = {
     "split": (lambda: topi.split(A, 5, 1), "topi.split: 5 does not divide the 4 elements"),
     "slice": (lambda: topi.strided_slice(A, (0,), (1, 2)), "topi.strided_slice: 1 begin, 2 end"),
     "take": (lambda: topi.take(A, A), "topi.take: A is float32; indices are integers"),
-    "mode": (lambda: topi.take(A, PLACE, mode="no"), "topi.take: mode 'no' is unknown"),  # type: ignore[arg-type]
+    "mode": (lambda: topi.take(A, PLACE, mode="no"), "topi.take: mode is 'no'; give 'clip'"),  # type: ignore[arg-type]
     "gather": (lambda: topi.gather(A, 0, PLACE), "topi.gather: I has 1 dimensions, expected 2"),
     "one_hot": (lambda: topi.one_hot(PLACE, 1, 0, 3, 5, "int8"), "topi.one_hot: axis 5 is outside"),
     "argmax": (lambda: topi.argmax(A, 2), "argmax: axis 2 is outside of the 2 dimensions of A"),

@@ -1,5 +1,6 @@
 """Operators of neural networks on whole tensors: convolutions, pooling, normalisation and more."""
 
+from farbench_compiler.given import check_what_is_given
 from farbench_compiler.topi.nn.activation import leaky_relu, prelu, relu, softplus
 from farbench_compiler.topi.nn.blocks import (
     batch_to_space_nd,
@@ -77,3 +78,5 @@ __all__ = [
     "scale_shift_nhwc", "softmax", "softplus", "space_to_batch_nd", "space_to_depth",
     "upsampling", "upsampling3d",
 ]  # fmt: skip
+
+check_what_is_given(globals(), __all__, "topi.nn")
