@@ -15,13 +15,14 @@ from dataclasses import replace
 from farbench_compiler import passes
 from farbench_compiler.artifact import Artifact
 from farbench_compiler.build_cache import enabled, key_of, remember
+from farbench_compiler.depth import of_any_depth
 from farbench_compiler.errors import LoweringError
 from farbench_compiler.ir.expr import Buffer, Cast, Expr, IntImm, Load, Var
 from farbench_compiler.ir.printer import to_text
 from farbench_compiler.ir.stmt import Allocate, For, LoopFunction
 from farbench_compiler.ir.visit import map_children, substitute, walk
 from farbench_compiler.llvm import emit, symbol_of
-from farbench_compiler.lower import lower
+from farbench_compiler.lower import check_types, lower
 from farbench_compiler.target import Target
 from farbench_compiler.te.compute import UNNAMED
 from farbench_compiler.te.schedule import Schedule
@@ -33,6 +34,7 @@ from farbench_rpc.manifest.schema import Dim
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 
 
+@of_any_depth
 def build(
     sch: Schedule | LoopFunction | Sequence[LoopFunction],
     args: Sequence[Tensor | Var] | None = None,
@@ -53,6 +55,7 @@ def build(
     if isinstance(sch, Schedule):
         if args is None:
             raise LoweringError("build: give the arguments of the schedule, as in [A, B, C]")
+        check_types(sch, args, name)
         chosen = Target.parse(target)  # a wrong target is told before any work
         key = key_of(sch, tuple(args), chosen, name, debug) if cache and enabled() else None
 
@@ -61,7 +64,7 @@ def build(
                 return build_functions([lower(sch, args, name)], chosen, debug=debug)
 
         return remember(key, make)
-    if not all(isinstance(fn, LoopFunction) for fn in sch):
+    if not isinstance(sch, Sequence) or not all(isinstance(fn, LoopFunction) for fn in sch):
         raise LoweringError("build: give a schedule first, then its arguments as in [A, B, C]")
     return build_functions(sch, target, debug=debug)
 
@@ -104,6 +107,7 @@ def constant_objects(functions: Sequence[LoopFunction], target: Target) -> list[
     ]
 
 
+@of_any_depth
 def lower_text(sch: Schedule, args: Sequence[Tensor | Var], name: str = "main") -> str:
     """Show the loops that a schedule becomes, before the target's passes."""
     return to_text(lower(sch, args, name))

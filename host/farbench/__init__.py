@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from farbench.local import local
     from farbench.module import Module, load_module
     from farbench.result import TimingResult
+    from farbench.runtime import convert
     from farbench.session import Session
     from farbench.tracker import Tracker, connect_tracker
     from farbench_compiler import te, tir, topi
@@ -56,6 +57,18 @@ _EXPORTS: dict[str, tuple[str, str]] = {
     "Tracker": ("farbench.tracker", "Tracker"),
     "TimingResult": ("farbench.result", "TimingResult"),
     "connect_tracker": ("farbench.tracker", "connect_tracker"),
+    "convert": ("farbench.runtime", "convert"),
+}
+
+# What programs of TVM may ask for, and what there is instead.
+_INSTEAD = {
+    **dict.fromkeys(
+        ("register_func", "get_global_func", "get_packed_func"), "a library calls no Python"
+    ),
+    "TVMError": "catch farbench_compiler.errors.CompilerError",
+    "relay": "build operators of farbench.topi by ops.default_schedule",
+    "rpc": "request devices from farbench.local() or farbench.connect_tracker()",
+    "autotvm": "ops.default_schedule is fast without a search",
 }
 
 __all__ = [
@@ -69,6 +82,7 @@ __all__ = [
     "build",
     "connect_tracker",
     "context",
+    "convert",
     "cpu",
     "device",
     "errors",
@@ -112,10 +126,11 @@ def __getattr__(name: str) -> object:
     try:
         module, attribute = _EXPORTS.get(name) or _older(name)
     except KeyError:
+        said = f"module 'farbench' has no attribute {name!r}"
+        if name in _INSTEAD:
+            raise AttributeError(f"{said}: {_INSTEAD[name]}") from None
         # With `name` and `obj`, Python itself names what comes near.
-        raise AttributeError(
-            f"module 'farbench' has no attribute {name!r}", name=name, obj=sys.modules[__name__]
-        ) from None
+        raise AttributeError(said, name=name, obj=sys.modules[__name__]) from None
     found = load(module)
     value: object = getattr(found, attribute) if attribute else found
     globals()[name] = value

@@ -22,11 +22,11 @@ def lower(
     schedule: Schedule, args: Sequence[Argument], simple_mode: bool = False, name: str = "main"
 ) -> LoopFunction | str:
     """Turn a schedule into loops; their text with `simple_mode`, else the function itself."""
+    if simple_mode:
+        text: str = load("farbench_compiler.build").lower_text(schedule, args, name)
+        return text
     function: LoopFunction = load("farbench_compiler.lower").lower(schedule, args, name=name)
-    if not simple_mode:
-        return function
-    text: str = load("farbench_compiler.ir.printer").to_text(function)
-    return text
+    return function
 
 
 def _parsed(target: str | Target) -> Target:
@@ -35,8 +35,8 @@ def _parsed(target: str | Target) -> Target:
 
 
 def build(
-    schedule: Schedule,
-    args: Sequence[Argument],
+    schedule: Schedule | LoopFunction | Sequence[LoopFunction],
+    args: Sequence[Argument] | None = None,
     target: str | Target | None = None,
     target_host: str | Target | None = None,
     name: str = "main",
@@ -46,6 +46,7 @@ def build(
 ) -> Module:
     """Compile a schedule for a target (a preset's name or `llvm -mtriple= -mcpu= -mattr=`).
 
+    What `lower` gave has its arguments and its name already, and needs neither.
     Without a target it is that of the `with target:` around the call, or else this machine.
     The arguments stand in TVM's order; `target_host` can only say the same as `target`, since the
     CPU that runs the code is its own host.

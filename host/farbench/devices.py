@@ -18,6 +18,11 @@ class Device:
     session: Session | None = None
     kind: str = "cpu"
 
+    @property
+    def exist(self) -> bool:
+        """Tell whether it can be used: this process always, a device while its session is open."""
+        return self.session is None or not self.session.closed
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Device):
             return NotImplemented

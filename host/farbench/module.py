@@ -95,6 +95,25 @@ class Module(LoadedModule):
             raise UsageError(f"{self._origin.path} was read from a file; its source is not in it")
         return self._origin.get_source(kind)
 
+    def save(self, file_name: str | Path, fmt: str = "") -> None:
+        """Write one file as its ending or `fmt` says: `o`, `ll`, `s` or `asm`, `so`.
+
+        An object has no entry for a loader: to load it later, write a library.
+        """
+        target = Path(file_name)
+        kind = fmt or target.suffix.removeprefix(".")
+        if kind == "so":
+            self.export_library(target)
+        elif kind in ("ll", "s", "asm"):
+            target.write_text(self.get_source("ll" if kind == "ll" else "asm"))
+        elif kind == "o" and not isinstance(self._origin, _File):
+            first, *data = self._origin.objects
+            if data:
+                raise UsageError("it holds constants, each an object of its own: write a .so")
+            target.write_bytes(first)
+        else:
+            raise UsageError(f"{target.name} cannot be written; give a name in .so, .o, .ll or .s")
+
     def load(self) -> Module:
         """Load the library into this process now, not at its first call; gives the module."""
         self._load()
@@ -198,6 +217,8 @@ class _Placed:
 
 def load_module(path: str | Path) -> Module:
     """Read a library from a file; ManifestError says what is wrong with it."""
+    if not isinstance(path, (str, os.PathLike)):
+        raise UsageError(f"the path of a library is a text, not {path!r}")
     found = Path(path)
     if not found.is_file():
         raise UsageError(f"no library {found}")

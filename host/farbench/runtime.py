@@ -7,6 +7,9 @@ from farbench.devices import device as _device
 from farbench.errors import UsageError
 from farbench.module import load_module
 from farbench.resident import Threads, set_threads, threads
+from farbench_compiler.errors import TargetError
+from farbench_compiler.ir.expr import Buffer, as_expr
+from farbench_compiler.target import Target
 
 device = context = _device
 
@@ -21,7 +24,23 @@ def config_threadpool(affinity_mode: int, nthreads: int) -> None:
     set_threads(nthreads or None)
 
 
+def enabled(target: str) -> bool:
+    """Tell whether code for a target can be made here: `llvm` and its options, a preset's name."""
+    try:
+        Target.parse(target)
+    except TargetError:
+        return False
+    return True
+
+
+def convert(value: object) -> object:
+    """Turn numbers into constants, lists of them into tuples; what is an expression stays."""
+    if isinstance(value, (list, tuple)):
+        return tuple(convert(part) for part in value)
+    return value if isinstance(value, Buffer) else as_expr(value)  # type: ignore[arg-type]
+
+
 __all__ = [
-    "Device", "Threads", "config_threadpool", "context", "cpu", "device", "load_module",
-    "set_threads", "threads",
+    "Device", "Threads", "config_threadpool", "context", "convert", "cpu", "device", "enabled",
+    "load_module", "set_threads", "threads",
 ]  # fmt: skip

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ import pytest
 
 import farbench
 from farbench.errors import UsageError
+from farbench_compiler.errors import CompilerError
 
 tvm: Any = farbench
 
@@ -70,3 +73,87 @@ def test_what_a_cpu_is_not_is_named() -> None:
         tvm.build(s, [a, s.outputs[0].output(0)], "native", "pi4")
     with pytest.raises(AttributeError, match="no attribute 'relay'"):
         _ = tvm.relay
+
+
+def test_modules_are_imported_by_their_own_names() -> None:
+    program = """
+import farbench as tvm
+import farbench.te, farbench.tir, farbench.topi, farbench.topi.nn as nn
+from farbench.te import create_schedule
+from farbench.topi import nn as again
+import farbench_compiler.te, farbench_compiler.topi.nn
+assert farbench.te is tvm.te is farbench_compiler.te
+assert nn is again is tvm.topi.nn is farbench_compiler.topi.nn
+assert tvm.tir.exp is farbench.te.exp
+assert create_schedule is farbench_compiler.te.create_schedule
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_an_argument_that_nothing_reads_is_taken() -> None:
+    te = tvm.te
+    a, unused = te.placeholder((4,), name="a"), te.placeholder((te.var("m"), 3), name="unused")
+    b = te.compute((4,), lambda i: a[i] + 1, name="b")
+    mod = tvm.build(te.create_schedule(b.op), [unused, a, b])
+    out = tvm.nd.empty((4,))
+    mod(np.ones((2, 3), np.float32), np.arange(4, dtype=np.float32), out)
+    assert out.numpy().tolist() == [1, 2, 3, 4]
+
+
+def test_a_module_is_saved_as_its_ending_says(tmp_path: Path) -> None:
+    te = tvm.te
+    a = te.placeholder((4,), name="a")
+    b = te.compute((4,), lambda i: a[i] + 1, name="b")
+    mod = tvm.build(te.create_schedule(b.op), [a, b])
+    for name, begin in (("m.o", b"\x7fELF"), ("m.so", b"\x7fELF"), ("m.ll", b"; ModuleID")):
+        mod.save(str(tmp_path / name))
+        assert (tmp_path / name).read_bytes().startswith(begin)
+    mod.save(tmp_path / "text", "asm")
+    assert "fbk_main" in (tmp_path / "text").read_text()
+    with pytest.raises(UsageError, match=r"m\.c cannot be written; give a name in \.so"):
+        mod.save(tmp_path / "m.c")
+    with pytest.raises(UsageError, match=r"again\.o cannot be written"):
+        tvm.runtime.load_module(tmp_path / "m.so").save(tmp_path / "again.o")
+
+
+def test_lowered_functions_are_built_without_arguments() -> None:
+    te = tvm.te
+    a = te.placeholder((4,), name="a")
+    b = te.compute((4,), lambda i: a[i] + 1, name="b")
+    mod = tvm.build(tvm.lower(te.create_schedule(b.op), [a, b], name="plus"), target="llvm")
+    assert mod.entry_name == "plus"
+
+
+def test_what_can_be_asked_of_the_runtime() -> None:
+    assert tvm.runtime.enabled("llvm")
+    assert not tvm.runtime.enabled("cuda")
+    assert tvm.cpu().exist
+    assert [part.value for part in tvm.convert([1, 2])] == [1, 2]
+    assert str(tvm.convert(1.5).dtype) == "float32"
+
+
+@pytest.mark.parametrize(
+    ("wrong", "said"),
+    [
+        (lambda te, s, a: tvm.build(3), "give a schedule first"),
+        (lambda te, s, a: tvm.build(s, a), "arguments as a list of tensors"),
+        (lambda te, s, a: tvm.build(s, 3), "arguments as a list of tensors"),
+        (lambda te, s, a: tvm.build(s), "give the arguments of the schedule"),
+        (lambda te, s, a: tvm.build(s, [a], name=3), "the name of a function is a text"),
+        (lambda te, s, a: tvm.build(s, [a, te.compute((3,), lambda i: i)]), "is not part of the"),
+        (lambda te, s, a: tvm.lower(3, [a]), "give a schedule first"),
+        (lambda te, s, a: tvm.runtime.load_module(3), "the path of a library is a text"),
+        (lambda te, s, a: te.var(3), r"te\.var: name is 3; give a text"),
+        (lambda te, s, a: te.compute((3,), 5), r"te\.compute: fcompute is 5; give a function"),
+        (lambda te, s, a: tvm.register_func("f"), "a library calls no Python"),
+        (lambda te, s, a: tvm.tir.call_extern("int32", "f"), "calls nothing from outside"),
+    ],
+)  # fmt: skip
+def test_wrong_use_says_what_to_give(wrong: Any, said: str) -> None:
+    a = tvm.te.placeholder((4,), name="a")
+    s = tvm.te.create_schedule(tvm.te.compute((4,), lambda i: a[i] + 1, name="b").op)
+    with pytest.raises((CompilerError, UsageError, AttributeError), match=said):
+        wrong(tvm.te, s, a)

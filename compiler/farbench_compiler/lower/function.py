@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
+from farbench_compiler.depth import of_any_depth
 from farbench_compiler.errors import LoweringError, ScheduleError
 from farbench_compiler.ir.expr import Buffer, Cast, ConstBuffer, Expr, Var
 from farbench_compiler.ir.simplify import simplify
@@ -29,11 +30,13 @@ from farbench_compiler.te.tensor import Tensor
 Arg = Tensor | Var
 
 
+@of_any_depth
 def lower(sch: Schedule, args: Sequence[Arg], name: str = "main") -> LoopFunction:
     """Turn a schedule into loops over the given arguments, tensors and scalars in calling order.
 
     ScheduleError where the schedule is not legal, LoweringError where the arguments do not fit.
     """
+    check_types(sch, args, name)
     args = [sch.as_it_lies(arg) if isinstance(arg, Tensor) else arg for arg in args]
     tensors = _check_args(sch, args)
     placement = Placement(inline_stages(sch))
@@ -63,6 +66,16 @@ def _argument(arg: Arg, memory: dict[Tensor, Memory]) -> Buffer | Var:
     return memory[arg].buffer if isinstance(arg, Tensor) else arg
 
 
+def check_types(sch: object, args: object, name: object) -> None:
+    """Raise LoweringError where something else than a schedule, a list and a name is given."""
+    if not isinstance(sch, Schedule):
+        raise LoweringError(f"give a schedule first, as te.create_schedule makes it, not {sch!r}")
+    if isinstance(args, (str, Tensor, Var)) or not isinstance(args, Sequence):
+        raise LoweringError(f"give the arguments as a list of tensors, not {args!r}")
+    if not isinstance(name, str):
+        raise LoweringError(f"the name of a function is a text, not {name!r}")
+
+
 def _check_args(sch: Schedule, args: Sequence[Arg]) -> tuple[Tensor, ...]:
     """Give the tensors among the arguments."""
     for i, arg in enumerate(args):
@@ -72,7 +85,8 @@ def _check_args(sch: Schedule, args: Sequence[Arg]) -> tuple[Tensor, ...]:
             raise LoweringError(f"argument {i}, {arg.name}, is given twice")
         if isinstance(arg, Tensor) and isinstance(arg.op, ConstantOp):
             raise LoweringError(f"argument {i}, {arg.name}, is a constant; leave it out")
-        if isinstance(arg, Tensor) and arg not in sch:
+        # One that nothing reads is taken and left alone, as TVM does.
+        if isinstance(arg, Tensor) and arg not in sch and not isinstance(arg.op, PlaceholderOp):
             raise LoweringError(f"argument {i}, {arg.name}, is not part of the schedule")
     return tuple(arg for arg in args if isinstance(arg, Tensor))
 
@@ -91,10 +105,9 @@ def _check_given(sch: Schedule, placement: Placement, tensors: Sequence[Tensor])
         if tensor not in tensors:
             raise LoweringError(f"output {tensor.name} is not among the arguments; add it")
     for tensor in tensors:
-        stage = sch[tensor]
-        if tensor not in made and not isinstance(stage.op, PlaceholderOp):
+        if tensor not in made and not isinstance(tensor.op, PlaceholderOp):
             raise ScheduleError(
-                f"compute_inline: stage {stage.name} is an argument, so it must be computed"
+                f"compute_inline: stage {sch[tensor].name} is an argument, so it must be computed"
             )
 
 

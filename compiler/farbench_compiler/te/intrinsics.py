@@ -340,6 +340,24 @@ def truncmod(a: ExprLike, b: ExprLike) -> Expr:
 
 
 @lifted
+def add(a: ExprLike, b: ExprLike) -> Expr:
+    """Give a + b."""
+    return ir.binary("add", a, b)
+
+
+@lifted
+def subtract(a: ExprLike, b: ExprLike) -> Expr:
+    """Give a - b."""
+    return ir.binary("sub", a, b)
+
+
+@lifted
+def multiply(a: ExprLike, b: ExprLike) -> Expr:
+    """Give a * b."""
+    return ir.binary("mul", a, b)
+
+
+@lifted
 def div(a: ExprLike, b: ExprLike) -> Expr:
     """Divide as `/` does: floats exactly, integers rounding towards zero."""
     return ir.divide(a, b)

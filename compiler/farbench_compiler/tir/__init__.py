@@ -2,6 +2,7 @@
 
 import importlib
 
+from farbench_compiler.errors import UnknownNameError
 from farbench_compiler.given import check_what_is_given
 from farbench_compiler.ir.expr import Broadcast, Expr, ExprLike, IntImm, Ramp, Var, as_expr
 from farbench_compiler.ir.stmt import Stmt
@@ -24,11 +25,11 @@ def broadcast(value: ExprLike, lanes: int) -> Expr:
 
 # What TVM's programs call by either name; te's are meant, which also take whole tensors.
 _OF_TE = frozenset((
-    "abs", "all", "any", "ceil", "const", "div", "erf", "exp", "exp2", "floor", "floordiv",
+    "abs", "add", "all", "any", "ceil", "const", "div", "erf", "exp", "exp2", "floor", "floordiv",
     "floormod", "fmod", "if_then_else", "indexdiv", "indexmod", "isfinite", "isinf", "isnan",
-    "log", "log10", "log1p", "log2", "max", "max_value", "min", "min_value", "nearbyint",
-    "popcount", "power", "round", "rsqrt", "sigmoid", "sin", "cos", "tan", "tanh", "sqrt", "sum",
-    "trunc", "truncdiv", "truncmod",
+    "log", "log10", "log1p", "log2", "max", "max_value", "min", "min_value", "multiply",
+    "nearbyint", "popcount", "power", "round", "rsqrt", "sigmoid", "sin", "cos", "tan", "tanh",
+    "sqrt", "subtract", "sum", "trunc", "truncdiv", "truncmod",
 ))  # fmt: skip
 
 
@@ -36,7 +37,12 @@ def __getattr__(name: str) -> object:
     # te's modules need those of this package, so that they can only be had once both stand.
     if name in _OF_TE:
         return getattr(importlib.import_module("farbench_compiler.te"), name)
-    raise AttributeError(f"farbench has no tir.{name}; the functions of values are in te")
+    if name.startswith("call_"):
+        raise UnknownNameError(
+            f"farbench has no tir.{name}: a library calls nothing from outside; write it in te, or "
+            "as statements by tir.ir_builder"
+        )
+    raise UnknownNameError(f"farbench has no tir.{name}; the functions of values are in te")
 
 
 __all__ = [
