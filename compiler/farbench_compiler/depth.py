@@ -21,6 +21,9 @@ CALLS = 400_000  # up to 2 KiB of the stack each, where C code calls Python agai
 _Parameters = ParamSpec("_Parameters")
 _Result = TypeVar("_Result")
 
+_NAME = "farbench-deep"
+_DEEP = "the program nests too deep for the stack"
+
 _one_at_a_time = threading.Lock()
 
 
@@ -45,9 +48,6 @@ def of_any_depth(
     return call
 
 
-_NAME = "farbench-deep"
-
-
 def _on_a_large_stack(act: Callable[[], _Result]) -> _Result:
     results: list[_Result] = []
     errors: list[BaseException] = []
@@ -66,14 +66,13 @@ def _on_a_large_stack(act: Callable[[], _Result]) -> _Result:
             thread = threading.Thread(target=run, name=_NAME)
             thread.start()
             thread.join()
+        except RuntimeError as cause:
+            raise LoweringError(f"{_DEEP}, which takes {STACK_BYTES >> 20} MiB: {cause}") from cause
         finally:
             threading.stack_size(stack_bytes)
             sys.setrecursionlimit(calls)
     if not errors:
         return results[0]
     if isinstance(errors[0], RecursionError):
-        raise LoweringError(
-            "expressions or stages nest too deep for the compiler; compute a part of them as a "
-            "stage of its own, or fewer at a time"
-        ) from None
+        raise LoweringError(f"{_DEEP}; give it less at a time") from None
     raise errors[0]

@@ -13,6 +13,7 @@ import _ctypes
 import ctypes
 import errno
 import os
+import threading
 import weakref
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -212,6 +213,7 @@ class Context:
         self._end = weakref.finalize(self, _destroy, runtime, self.pointer, os.getpid())
         self._end.atexit = False
         self.time_sample = self._functions["fb_time_sample"]
+        self.reporting = threading.Lock()
 
     def timer_probe(self) -> tuple[int, int]:
         """Give the timer's resolution and what a reading costs, in ns."""
@@ -303,6 +305,13 @@ class Call:
 
     def sample(self, k: int, flush_bytes: int = 0) -> int:
         """Call it k times, the caches flushed before each if asked; gives the time in ns."""
+        if self._point.entry.debug:
+            # One at a time: what it finds is written into the context, which other threads share.
+            with self.context.reporting:
+                return self._sample(k, flush_bytes)
+        return self._sample(k, flush_bytes)
+
+    def _sample(self, k: int, flush_bytes: int) -> int:
         status = self._time(*self._arguments, k, flush_bytes, *self._outputs)
         if status:
             raise self.context.failure(int(status), self.name)

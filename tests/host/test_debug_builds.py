@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import numpy as np
@@ -58,3 +59,25 @@ def test_an_index_outside_stops_the_call_everywhere(
         with pytest.raises(KernelError, match=said):
             f(a, fb.nd.array(bad, remote.cpu()), out)
         f(a, fb.nd.array(good, remote.cpu()), out)  # its memory was given back
+
+
+def test_threads_that_fail_at_once_each_get_their_own_error() -> None:
+    def failing(k: int) -> fb.Module:
+        a = te.placeholder((8,), "int32", name="A")
+        c = te.compute((8,), lambda i: a[te.if_then_else(a[i] >= 0, a[i], 0)], name="C")
+        return fb.build(te.create_schedule(c.op), [a, c], debug=True, name=f"f{k}")
+
+    def call(k: int) -> set[str]:
+        a, c = np.full(8, 100 + k, np.int32), np.zeros(8, np.int32)
+        said = set()
+        for _ in range(200):
+            with pytest.raises(KernelError) as caught:
+                modules[k](a, c)
+            said.add(str(caught.value))
+        return said
+
+    modules = [failing(k) for k in range(3)]
+    with ThreadPoolExecutor(3) as threads:
+        for k, said in enumerate(threads.map(call, range(3))):
+            assert len(said) == 1
+            assert f"f{k}: load from A, dimension 0: index {100 + k} is outside" in said.pop()
