@@ -319,7 +319,7 @@ def as_expr(value: ExprLike, like: DType | None = None) -> Expr:
     if isinstance(value, float):
         fits = like is not None and like.is_float
         return FloatImm(value, like if fits and like is not None else FLOAT32)
-    if hasattr(value, "item"):  # a numpy scalar, without importing numpy here
+    if getattr(value, "shape", None) == ():  # a numpy scalar, without importing numpy here
         return as_expr(value.item(), like)
     raise ValueTypeError(f"{value!r} is not an expression; give an Expr, an int, a float or a bool")
 

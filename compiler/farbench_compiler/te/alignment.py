@@ -21,7 +21,8 @@ def alignment_of(
     stage: str, axes: Sequence[IterVar], axis: IterVar, factor: int, offset: int
 ) -> Alignment:
     """Make an alignment; ScheduleError where the axis has no stride that could be chosen."""
-    what = f"storage_align: axis {axis.name} of stage {stage}"
+    given = axis.name if isinstance(axis, IterVar) else repr(axis)
+    what = f"storage_align: axis {given} of stage {stage}"
     if not any(axis is iv for iv in axes):
         names = ", ".join(iv.name for iv in axes)
         raise ScheduleError(f"{what} is no dimension of its tensor; those are {names or 'none'}")
@@ -30,9 +31,14 @@ def alignment_of(
             f"{what} is the innermost dimension, whose elements lie side by side; align the one "
             "around it"
         )
-    if factor < 1 or offset < 0:
+    if not _whole(factor) or not _whole(offset) or factor < 1 or offset < 0:
         raise ScheduleError(
-            f"{what} cannot have factor {factor} and offset {offset}; give a factor of at least 1 "
-            "and an offset of at least 0"
+            f"{what} cannot have factor {factor!r} and offset {offset!r}; give whole numbers, the "
+            "factor at least 1 and the offset at least 0"
         )
-    return Alignment(factor, offset % factor)
+    return Alignment(int(factor), int(offset) % int(factor))
+
+
+def _whole(value: object) -> bool:
+    """Tell whether it is a whole number, numpy's too."""
+    return hasattr(value, "__index__") and getattr(value, "shape", ()) == ()

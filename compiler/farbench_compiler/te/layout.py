@@ -66,7 +66,10 @@ def layout_of(stage: str, names: Sequence[str], shape: Sequence[Expr], given: Ma
     if len(sizes) < len(shape):
         raise _error(stage, "has a size that is no number, which a layout needs")
     old = tuple(Var(name) for name in names)
-    found = list(given(*old))
+    try:
+        found = list(given(*old))
+    except TypeError as error:
+        raise _error(stage, f"needs a function that gives a list of indices: {error}") from error
     if any(e is AXIS_SEPARATOR for e in found):
         raise _error(stage, "cannot have an axis separator: memory here has one dimension")
     new = tuple(as_index(e) for e in found)  # type: ignore[arg-type]

@@ -11,6 +11,7 @@ from farbench_compiler.te.axis import IterVar, as_index
 from farbench_compiler.te.operation import ComputeOp, Operation
 from farbench_compiler.te.pragma import Pragma, pragma_of
 from farbench_compiler.te.relation import Fuse, Relation, Singleton, Split
+from farbench_compiler.te.tensor import reads
 
 
 class Loops:
@@ -41,6 +42,8 @@ class Loops:
         size = as_index(factor if factor is not None else nparts)  # type: ignore[arg-type]
         if isinstance(size, IntImm) and size.value < 1:
             raise self._error("split", parent, f"cannot have {size.value} steps; give at least 1")
+        if reads(size):
+            raise self._error("split", parent, "cannot have a number of steps that is data")
         outer = IterVar(f"{parent.name}.outer", kind=parent.kind)
         inner = IterVar(f"{parent.name}.inner", kind=parent.kind)
         by_factor = factor is not None
@@ -127,14 +130,14 @@ class Loops:
         """Refuse: threads of a GPU are nothing that a CPU has; ScheduleError says what to use."""
         self._leaf("bind", axis)
         raise self._error(
-            "bind", axis, f"cannot be bound to {thread_axis.name}, which a CPU has not; use "
+            "bind", axis, f"cannot be bound to {_name(thread_axis)}, which a CPU has not; use "
             "parallel for an outer loop, vectorize for an inner one",
         )  # fmt: skip
 
     def env_threads(self, threads: IterVar | Sequence[IterVar]) -> None:
         """Refuse, as `bind` does."""
-        several = [threads] if isinstance(threads, IterVar) else threads
-        names = ", ".join(thread.name for thread in several)
+        several = threads if isinstance(threads, (list, tuple)) else [threads]
+        names = ", ".join(map(_name, several))
         raise ScheduleError(
             f"env_threads: stage {self.op.name} cannot run in threads {names}, which a CPU has "
             "not; use parallel"
@@ -224,7 +227,11 @@ class Loops:
         return f"is no loop of this stage; its loops are {loops}"
 
     def _error(self, primitive: str, axis: IterVar, why: str) -> ScheduleError:
-        return ScheduleError(f"{primitive}: axis {axis.name} of stage {self.op.name} {why}")
+        return ScheduleError(f"{primitive}: axis {_name(axis)} of stage {self.op.name} {why}")
+
+
+def _name(axis: object) -> str:
+    return axis.name if isinstance(axis, IterVar) else repr(axis)
 
 
 def factor_of(relation: Split) -> Expr:

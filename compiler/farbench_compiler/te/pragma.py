@@ -37,6 +37,8 @@ class Pragma:
 def pragma_of(stage: str, axis: IterVar, name: str, value: object) -> Pragma:
     """Make a pragma; ScheduleError lists the names where this one is unknown."""
     what = f"pragma: {name!r} on axis {axis.name} of stage {stage}"
+    if not isinstance(name, str):
+        raise ScheduleError(f"{what} is unknown; there are {', '.join(KINDS)}")
     if name in _ELSEWHERE:
         raise ScheduleError(
             f"{what} would link {_ELSEWHERE[name]} of another compiler, which libraries here do "

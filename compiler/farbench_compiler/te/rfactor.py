@@ -45,11 +45,15 @@ class _Parts:
 
 def factor(stage: Stage, op: ComputeOp, axis: IterVar, factor_axis: int) -> Factored:
     """Part the reduction of a stage at one of its loops; ScheduleError says what cannot be."""
+    if not isinstance(axis, IterVar):
+        raise ScheduleError(f"rfactor: {axis!r} is no axis of stage {stage.name}")
     reduction = op.reduction
     if reduction is None or stage.leaf_index(axis) is None or axis.kind != "reduce":
         raise _error(stage, axis, "is no reduce loop of this stage; split a reduce axis first")
     parts = _parts(stage, axis)
     ndim = len(op.axis)
+    if not isinstance(factor_axis, int):
+        raise _error(stage, axis, f"cannot become dimension {factor_axis!r}; give a whole number")
     place = factor_axis + ndim + 1 if factor_axis < 0 else factor_axis
     if not 0 <= place <= ndim:
         raise _error(stage, axis, f"cannot become dimension {factor_axis} of {ndim + 1}")

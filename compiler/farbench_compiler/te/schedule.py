@@ -86,7 +86,7 @@ class Schedule:
 
         The inputs' own stages are left out unless `include_inputs`.
         """
-        ends = [(t,) if isinstance(t, Tensor) else tuple(t) for t in (outputs, inputs)]
+        ends = [_tensors("create_group", given) for given in (outputs, inputs)]
         return group_of(self, between(self, ends[0], ends[1], include_inputs))
 
     @overload
@@ -102,7 +102,7 @@ class Schedule:
         copying stage to have a tile. To be called before the stage's loops are changed. Of an
         operation with several outputs give all of them; the new ones come as a list.
         """
-        given = [tensor] if isinstance(tensor, Tensor) else list(tensor)
+        given = _tensors("cache_write", tensor)
         if not given:
             raise ScheduleError("cache_write: give the outputs of an operation")
         stage = self[given[0]]
@@ -131,6 +131,8 @@ class Schedule:
 
     def cache_read(self, tensor: Tensor, scope: str, readers: Sequence[Source] | Source) -> Tensor:
         """Copy a tensor to memory of its own, from which `readers` read; the new stage's tensor."""
+        if not isinstance(tensor, Tensor):
+            raise ScheduleError(f"cache_read: {tensor!r} is no tensor")
         stages = [self[r] for r in _several(readers)]
         for stage in stages:
             if tensor not in stage.op.input_tensors:
@@ -247,6 +249,15 @@ def _several(sources: Source | Sequence[Source]) -> Sequence[Source]:
     if isinstance(sources, (list, tuple)):
         return sources
     return [sources]  # type: ignore[list-item]  # what is no tensor is refused by its name
+
+
+def _tensors(primitive: str, given: Tensor | Sequence[Tensor]) -> list[Tensor]:
+    """List what is to be one tensor or several; ScheduleError where anything else is given."""
+    several = list(given) if isinstance(given, (list, tuple)) else [given]
+    for one in several:
+        if not isinstance(one, Tensor):
+            raise ScheduleError(f"{primitive}: {one!r} is no tensor")
+    return several  # type: ignore[return-value]  # each was looked at
 
 
 def _post_order(outputs: Sequence[Operation]) -> list[Operation]:

@@ -176,6 +176,8 @@ class Stage(Loops, Attachable):
         The reads count that are in the loop, those of stages attached there too.
         """
         self._leaf("prefetch", axis)
+        if not isinstance(tensor, Tensor):
+            raise self._error("prefetch", axis, f"cannot look for {tensor!r}, which is no tensor")
         step = offset.value if isinstance(offset, IntImm) else offset
         if not isinstance(step, int) or step < 1:
             raise self._error("prefetch", axis, f"cannot look {offset} steps ahead; give 1 or more")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+import numpy as np
 import pytest
 
 from farbench_compiler import te
@@ -246,7 +247,7 @@ def test_what_is_no_tensor_or_stage_is_named(wrong: Any, case: Case) -> None:
         case.sch.cache_write(case.c, wrong)
     with pytest.raises(te.ScheduleError, match="transform_layout: stage C needs a function"):
         case.sch[case.c].transform_layout(wrong)
-    with pytest.raises(te.ScheduleError, match="unknown dtype"):
+    with pytest.raises(te.ScheduleError, match="unknown dtype|dtype is"):
         te.placeholder((3,), wrong)
 
 
@@ -262,3 +263,48 @@ def test_misspelt_primitives_name_what_was_meant(case: Case) -> None:
 def test_what_is_no_value_is_named(wrong: Any, case: Case) -> None:
     with pytest.raises(te.ScheduleError, match="is not an expression; give an Expr"):
         te.exp(wrong)
+
+
+WRONG = [None, "x", 1.5, [], [None], np.array([4, 4]), lambda: 1]
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=repr)
+def test_arguments_of_other_kinds_are_refused_by_primitives(wrong: Any, case: Case) -> None:
+    sch, stage, axis = case.sch, case.sch[case.c], case.c.op.axis[0]
+    tries: list[Callable[[], object]] = [
+        lambda: stage.bind(axis, wrong),
+        lambda: stage.env_threads(wrong),
+        lambda: stage.pragma(axis, wrong),
+        lambda: stage.prefetch(wrong, axis),
+        lambda: stage.storage_align(wrong, 4),
+        lambda: stage.split(axis, factor=wrong),
+        lambda: sch.create_group([wrong], [case.a]),
+        lambda: sch.cache_write(wrong, "local"),
+        lambda: sch.cache_read(wrong, "local", [case.c]),
+        lambda: sch.rfactor(case.c, wrong),
+    ]
+    for attempt in tries:
+        with pytest.raises(te.ScheduleError) as caught:
+            attempt()
+        assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("wrong", WRONG, ids=repr)
+def test_numbers_of_other_kinds_are_refused_by_primitives(wrong: Any, case: Case) -> None:
+    stage = case.sch[case.b]
+    with pytest.raises(te.ScheduleError, match="storage_align: .* give whole numbers"):
+        stage.storage_align(case.b.op.axis[0], wrong)
+
+
+def test_a_layout_is_a_list_of_indices() -> None:
+    a = te.placeholder((8, 8), name="A")
+    b = te.compute((8, 8), lambda i, j: a[i, j] + 1.0, name="B")
+    stage: Any = te.create_schedule(b.op)[b]
+    for wrong in (lambda i, j: None, lambda i: [i], lambda i, j: 3):
+        with pytest.raises(te.ScheduleError, match="transform_layout: .* a list of indices"):
+            stage.transform_layout(wrong)
+
+
+def test_a_split_by_data_is_refused(case: Case) -> None:
+    with pytest.raises(te.ScheduleError, match="cannot have a number of steps that is data"):
+        case.sch[case.c].split(case.c.op.axis[0], factor=case.a[0, 0].astype("int64"))
