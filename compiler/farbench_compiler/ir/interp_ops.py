@@ -46,6 +46,18 @@ def wrapper(of: DType) -> Callable[[int], int]:
     return wrap
 
 
+def _or_zero(divide: Function) -> Function:
+    """Let a division by zero give 0, as generated code does."""
+    return lambda a, b: divide(a, b) if b != 0 else 0
+
+
+def _shift(op: str, of: DType) -> Function:
+    """Give a shift; by the width or more, or by less than 0, everything is shifted out."""
+    if op == "shl":
+        return lambda a, by: a << by if 0 <= by < of.bits else 0
+    return lambda a, by: a >> (by if 0 <= by < of.bits else of.bits)
+
+
 def _truncdiv(a: int, b: int) -> int:
     q = abs(a) // abs(b)
     return q if (a < 0) == (b < 0) else -q
@@ -59,17 +71,15 @@ _SCALAR: dict[str, Function] = {
     "add": operator.add,
     "sub": operator.sub,
     "mul": operator.mul,
-    "floordiv": operator.floordiv,
-    "floormod": operator.mod,
-    "truncdiv": _truncdiv,
-    "truncmod": _truncmod,
+    "floordiv": _or_zero(operator.floordiv),
+    "floormod": _or_zero(operator.mod),
+    "truncdiv": _or_zero(_truncdiv),
+    "truncmod": _or_zero(_truncmod),
     "min": min,
     "max": max,
     "bitand": operator.and_,
     "bitor": operator.or_,
     "bitxor": operator.xor,
-    "shl": operator.lshift,
-    "shr": operator.rshift,
 }
 
 _FLOAT: dict[str, Function] = {
@@ -77,8 +87,8 @@ _FLOAT: dict[str, Function] = {
     "sub": operator.sub,
     "mul": operator.mul,
     "div": operator.truediv,
-    "floordiv": lambda a, b: np.floor(a / b),
-    "floormod": lambda a, b: a - np.floor(a / b) * b,
+    "floordiv": np.floor_divide,
+    "floormod": np.mod,
     "truncdiv": lambda a, b: np.trunc(a / b),
     "truncmod": np.fmod,
     "min": np.minimum,
@@ -120,7 +130,8 @@ def binary(op: str, of: DType) -> Function:
         return _FLOAT[op]
     if of.lanes > 1:
         return _VECTOR[op]
-    plain, wrap = _SCALAR[op], wrapper(of)
+    plain = _shift(op, of) if op in ("shl", "shr") else _SCALAR[op]
+    wrap = wrapper(of)
     if of.is_bool or op in ("min", "max", "bitand", "bitor"):
         return plain
     return lambda a, b: wrap(plain(a, b))

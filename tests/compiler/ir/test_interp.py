@@ -53,6 +53,10 @@ def _int(value: int, of: str) -> IntImm:
         ("floormod", -7, 2, "int32", 1),
         ("truncmod", -7, 2, "int32", -1),
         ("truncdiv", -128, -1, "int8", -128),
+        ("shl", 1, 8, "int8", 0),
+        ("shl", 1, -1, "int32", 0),
+        ("shr", -1, 64, "int32", -1),
+        ("shr", 200, 8, "uint8", 0),
     ],
 )
 def test_integers_wrap_to_their_width(op: str, a: int, b: int, of: str, expected: int) -> None:
@@ -61,6 +65,28 @@ def test_integers_wrap_to_their_width(op: str, a: int, b: int, of: str, expected
     vector = dtype(of).with_lanes(2)
     wide = Binary(op, Broadcast(_int(a, of), 2, vector), Broadcast(_int(b, of), 2, vector), vector)  # type: ignore[arg-type]
     assert _evaluate(wide) == [expected, expected]
+
+
+@pytest.mark.parametrize("op", ["floordiv", "floormod", "truncdiv", "truncmod"])
+def test_a_division_by_zero_gives_zero(op: str) -> None:
+    e = Binary(op, _int(-7, "int32"), _int(0, "int32"), dtype("int32"))  # type: ignore[arg-type]
+    assert _evaluate(e) == 0
+
+
+@pytest.mark.parametrize(
+    ("op", "a", "b", "expected"),
+    [
+        ("floordiv", -7.0, 2.0, -4.0),
+        ("floordiv", 1e5, 0.1, 999999.0),  # the quotient itself rounds to 1e6
+        ("floormod", -7.0, 2.0, 1.0),
+        ("floormod", 2.5, float("inf"), 2.5),
+        ("floormod", 1e38, 127.5, 33.0),
+    ],
+)
+def test_floats_are_divided_as_numpy_does(op: str, a: float, b: float, expected: float) -> None:
+    of = dtype("float64")
+    e = Binary(op, FloatImm(a, of), FloatImm(b, of), of)  # type: ignore[arg-type]
+    assert _evaluate(e) == expected
 
 
 @pytest.mark.parametrize(
