@@ -1,6 +1,7 @@
-"""Convolution over images: one door to three ways of computing it, chosen by the shape.
+"""Convolution over images: one door to four ways of computing it, chosen by the shape.
 
 - depthwise, where every channel has kernels of its own;
+- Winograd's, where the library holds weights of 3x3 and channels are many;
 - vectors over output channels, where the library holds the weights, sums are long enough to hide
   that the result is turned round on its way out, and channels fill whole vectors;
 - vectors over flat output positions otherwise.
@@ -22,6 +23,7 @@ from farbench_compiler.ops.depthwise import depthwise_conv2d, weights_of
 from farbench_compiler.ops.matmul_dots import right_dtype
 from farbench_compiler.ops.tiles import lanes_of, result_dtype
 from farbench_compiler.ops.window import Padding, Pair, windows
+from farbench_compiler.ops.winograd import is_faster, winograd_conv2d
 from farbench_compiler.target import Target
 from farbench_compiler.te.schedule import Schedule
 from farbench_compiler.te.tensor import Tensor
@@ -46,6 +48,7 @@ def conv2d(
     dilation: Pair = 1,
     groups: int = 1,
     weight: npt.ArrayLike | None = None,
+    winograd: bool = True,
     parallel: bool = False,
 ) -> tuple[Schedule, list[Tensor]]:
     """Convolve data [images, cin, height, width] by weight [cout, cin / groups, kh, kw].
@@ -54,7 +57,9 @@ def conv2d(
     out [images, cout, out height, out width]. `kernel`, `stride` and `dilation` are one number or
     (height, width); `padding` also (top, left, bottom, right). Halves are summed in float32.
     Without groups int8 and uint8 (whose weight is int8) give int32, bfloat16 gives float32.
-    `parallel` shares channels among the threads.
+    Weights of 3x3 that the library holds may be met by Winograd's F(2x2, 3x3), whose results differ
+    by a few ulp more than sums in another order do; `winograd=False` leaves it out.
+    `parallel` shares the work among the threads.
     """
     chosen, given = Target.parse(target), dtypes.dtype(dtype)
     if groups < 1 or cin % groups or cout % groups:
@@ -74,9 +79,12 @@ def conv2d(
         return dot_conv2d(image, of, tall, wide, chosen, parallel=parallel)
     data = te.placeholder((images, cin, height, width), given, name="data")
     weights = weights_of(shape, dtype, weight)
-    if weight is not None and groups == 1 and _over_channels(chosen, given, shape):
+    if weight is not None and groups == 1:
         held = np.asarray(weight)
-        return channel_conv2d(data, held, tall, wide, chosen, parallel=parallel)
+        if winograd and is_faster(shape, tall, wide, given, chosen, parallel=parallel):
+            return winograd_conv2d(data, held, tall, wide, chosen, parallel=parallel)
+        if _over_channels(chosen, given, shape):
+            return channel_conv2d(data, held, tall, wide, chosen, parallel=parallel)
     geometry = Geometry(images, cin, cout, groups, tall, wide)
     schedule, out = flat_conv2d(data, weights, geometry, chosen, parallel=parallel)
     return schedule, [data, out] if weight is not None else [data, weights, out]

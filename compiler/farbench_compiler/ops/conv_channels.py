@@ -21,6 +21,7 @@ from farbench_compiler.ops.window import Window
 from farbench_compiler.target import Target
 from farbench_compiler.te.schedule import Schedule
 from farbench_compiler.te.tensor import Tensor
+from farbench_compiler.topi.arguments import known
 
 Numpy = npt.NDArray[Any]
 _SPARE = 4  # registers beside sums: the weights of a step, an input element
@@ -65,7 +66,11 @@ def channel_conv2d(
     tile = position_tile(target, data, cout, (tall.out, wide.out))
     sums_in = sum_dtype(data.dtype)
     packed = te.constant(pack(weight, tile.lanes, str(sums_in)), name="weight")
-    image = padded(data, tall, wide)
+    extent = (
+        tall.size + tall.before + tall.after,
+        wide.size + wide.before + wide.after,
+    )
+    image = padded(data, (tall.before, wide.before), extent)
     sums = _sums(image, packed, tall, wide)
     images = data.shape[0]
 
@@ -85,25 +90,23 @@ def channel_conv2d(
     return schedule, [data, out]
 
 
-def padded(data: Tensor, tall: Window, wide: Window) -> Tensor:
-    """Give NCHW data with its padding, in the dtype of its sums; the data itself without any."""
+def padded(data: Tensor, before: tuple[int, int], extent: tuple[int, int]) -> Tensor:
+    """Give NCHW data of another height and width, zeros above and left and behind.
+
+    In the dtype of its sums; the data itself where nothing changes.
+    """
     sums = sum_dtype(data.dtype)
-    if not (tall.before or tall.after or wide.before or wide.after) and sums == data.dtype:
-        return data
     images, channels, height, width = data.shape
+    plain = before == (0, 0) and extent == (known(height), known(width))
+    if plain and sums == data.dtype:
+        return data
 
     def element(n: Expr, c: Expr, h: Expr, w: Expr) -> Expr:
-        row, column = h - tall.before, w - wide.before
+        row, column = h - before[0], w - before[1]
         inside = te.all(row >= 0, row < height, column >= 0, column < width)
         return te.if_then_else(inside, data[n, c, row, column].astype(sums), te.const(0, sums))
 
-    shape = (
-        images,
-        channels,
-        tall.size + tall.before + tall.after,
-        wide.size + wide.before + wide.after,
-    )
-    return te.compute(shape, element, name="image")
+    return te.compute((images, channels, *extent), element, name="image")
 
 
 def _sums(image: Tensor, packed: Tensor, tall: Window, wide: Window) -> Tensor:
