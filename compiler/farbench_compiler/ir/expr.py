@@ -109,7 +109,8 @@ class Expr:
     def __invert__(self) -> Expr:
         if self.dtype.is_bool:
             return Not(self)
-        return binary("bitxor", self, const(-1, self.dtype))
+        ones = int_range(self.dtype)[1] if self.dtype.kind == "uint" else -1
+        return binary("bitxor", self, const(ones, self.dtype))
 
     def __eq__(self, other: object) -> Expr:  # type: ignore[override]
         if not isinstance(other, (Expr, int, float)):
@@ -303,9 +304,21 @@ class Broadcast(Expr):
 
 
 def const(value: Scalar, to: str | DType = INT64) -> Expr:
-    """Make a constant of a scalar dtype."""
+    """Make a constant of a scalar dtype; ValueTypeError for what that cannot hold."""
     of = dtype(to)
-    return FloatImm(float(value), of) if of.is_float else IntImm(int(value), of)
+    if not hasattr(value, "__float__"):  # a text, which Python's float and int would read
+        raise ValueTypeError(f"{value!r} is no number")
+    try:
+        if of.is_float:
+            return FloatImm(float(value), of)
+        whole = int(value)
+    except (TypeError, ValueError, OverflowError) as cause:
+        raise ValueTypeError(f"no constant of {of} can be made of it: {cause}") from cause
+    if not 0 <= whole <= 1:  # which nearly all are
+        low, high = int_range(of)
+        if not low <= whole <= high:
+            raise ValueTypeError(f"{whole} does not fit {of}, which holds {low} to {high}")
+    return IntImm(whole, of)
 
 
 def as_expr(value: ExprLike, like: DType | None = None) -> Expr:
