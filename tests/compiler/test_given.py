@@ -16,7 +16,9 @@ from farbench_compiler.given import checked
 from farbench_compiler.topi import generic, x86
 
 ROOMS = (te, tir, topi, topi.nn, topi.image, generic, x86, ops)
-WRONG: tuple[object, ...] = (3, -1, 2**70, 2.5, float("nan"), None, "x", [1], [[]], {}, object(), True)
+WRONG: tuple[object, ...] = (
+    3, -1, 2**70, 2.5, float("nan"), None, "x", [1], [[]], {}, object(), True,
+)  # fmt: skip
 BY_POSITION = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 
 

@@ -93,7 +93,8 @@ def _refuse(nest: Nest, why: str) -> Scope:
     """Give the workspace, unless the schedule asks for the stack."""
     if nest.stage.scope == "local":
         raise ScheduleError(
-            f"stage {nest.stage.name} cannot be local: {why}; attach it with compute_at to an "
+            f"set_scope: stage {nest.stage.name} cannot be local: {why}; attach it with "
+            "compute_at to an "
             "inner loop of a tile of constant size, or use the scope global"
         )
     return "global"

@@ -19,10 +19,13 @@ from farbench_compiler.ir.printer import to_text
 
 from .values import (
     BINARY,
+    CLASSES,
     COMPARE,
     EXACT,
     FLOAT_BINARY,
+    FLOAT_UNARY,
     FLOATS,
+    INTEGER_UNARY,
     INTEGERS,
     Env,
     Node,
@@ -34,6 +37,8 @@ from .values import (
     is_float,
     number,
     odd,
+    one,
+    quotient,
     two,
 )
 
@@ -177,17 +182,26 @@ class _Maker:
 
     def condition(self, loops: Sequence[int], depth: int) -> Node:
         of = self.rng.choice(self.dtypes)
+        if is_float(of) and self.rng.random() < 0.1:
+            return one(self.rng.choice(CLASSES), self.expr(of, loops, depth - 1))
         op = self.rng.choice(COMPARE)
         a, b = self.expr(of, loops, depth - 1), self.expr(of, loops, depth - 1)
         return Node("bool", 1, lambda env: env.ops.compare(op, a.evaluate(env), b.evaluate(env)))
 
     def expr(self, of: str, loops: Sequence[int], depth: int) -> Node:
         rng = self.rng
+        if of == "bool":
+            return self.condition(loops, depth)
         if depth <= 0 or rng.random() < 0.2:
             return self.leaf(of, loops, depth)
         kind = rng.random()
+        if kind < 0.08:
+            op = rng.choice(FLOAT_UNARY if is_float(of) else INTEGER_UNARY)
+            return converted(one(op, self.expr(of, loops, depth - 1)), of)
         if kind < 0.55:
             op = rng.choice(FLOAT_BINARY if is_float(of) else BINARY)
+            if op == "div":
+                return quotient(self.expr(of, loops, depth - 1), rng.randint(1, 7))
             a, b = self.expr(of, loops, depth - 1), self.expr(of, loops, depth - 1)
             return two(op, a, odd(b) if "div" in op or "mod" in op else b)
         if kind < 0.7:
@@ -216,6 +230,8 @@ class _Maker:
         of = rng.choice(self.dtypes)
         if reduction in ("prod", "argmax") and is_float(of):
             of = "int32"
+        if reduction is None and rng.random() < 0.1:
+            of = "bool"
         body = self.expr(of, (*dims, *reduced), rng.randint(1, 3))
         if is_float(of):
             count = 1

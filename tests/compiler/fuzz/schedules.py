@@ -77,6 +77,8 @@ def _place(rng: Random, sch: te.Schedule, stage: te.Stage) -> None:
         stage.compute_inline()
     elif choice == "at":
         stage.compute_at(readers[0], rng.choice(loops))
+        if rng.randint(0, 3) == 0:
+            stage.set_scope("local")
 
 
 def _rfactor(rng: Random, sch: te.Schedule, stage: te.Stage) -> None:

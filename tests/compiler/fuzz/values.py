@@ -25,7 +25,11 @@ BINARY = (
     "add", "sub", "mul", "min", "max", "bitand", "bitor", "bitxor",
     "floordiv", "floormod", "truncdiv", "truncmod",
 )  # fmt: skip
-FLOAT_BINARY = ("add", "sub", "mul", "min", "max")
+FLOAT_BINARY = ("add", "sub", "mul", "min", "max", "div")
+# Functions that give whole numbers of whole numbers, without rounding.
+FLOAT_UNARY = ("abs", "floor", "ceil", "round", "trunc", "nearbyint", "root")
+INTEGER_UNARY = ("abs", "popcount", "clz")
+CLASSES = ("isnan", "isinf", "isfinite")
 COMPARE = ("eq", "ne", "lt", "le", "gt", "ge")
 
 
@@ -47,6 +51,9 @@ class Te:
 
     def shift(self, op: str, a: Value, by: int) -> Value:
         return binary(op, a, const(by, a.dtype))  # type: ignore[arg-type]
+
+    def unary(self, op: str, x: Value) -> Value:
+        return te.sqrt(x * x) if op == "root" else getattr(te, op)(x)
 
     def compare(self, op: str, a: Value, b: Value) -> Value:
         return compare(op, a, b)  # type: ignore[arg-type]
@@ -80,7 +87,7 @@ class Numpy:
             "add": np.add, "sub": np.subtract, "mul": np.multiply, "min": np.minimum,
             "max": np.maximum, "bitand": np.bitwise_and, "bitor": np.bitwise_or,
             "bitxor": np.bitwise_xor, "floordiv": np.floor_divide, "floormod": np.remainder,
-            "truncmod": np.fmod,
+            "truncmod": np.fmod, "div": np.true_divide,
         }  # fmt: skip
         if op != "truncdiv":
             return plain[op](a, b)
@@ -91,6 +98,16 @@ class Numpy:
     def shift(self, op: str, a: Value, by: int) -> Value:
         amount = np.asarray(by, a.dtype)
         return np.left_shift(a, amount) if op == "shl" else np.right_shift(a, amount)
+
+    def unary(self, op: str, x: Value) -> Value:
+        if op == "clz":
+            return np.array([(8 * x.itemsize - (int(v) & _ones(x)).bit_length()) for v in x.flat],
+                            np.int32).reshape(x.shape)  # fmt: skip
+        if op == "popcount":
+            return np.array([(int(v) & _ones(x)).bit_count() for v in x.flat],
+                            np.int32).reshape(x.shape)  # fmt: skip
+        named = {"root": "abs", "nearbyint": "rint", "round": "rint"}.get(op, op)
+        return getattr(np, named)(x)
 
     def compare(self, op: str, a: Value, b: Value) -> Value:
         signs = {"eq": "equal", "ne": "not_equal", "lt": "less", "le": "less_equal",
@@ -106,6 +123,10 @@ class Numpy:
         if element.dtype.kind not in "iub":
             element = element.astype(np.float64)
         return element if cond is None else np.where(cond, element, np.zeros((), element.dtype))
+
+
+def _ones(x: Value) -> int:
+    return (1 << 8 * int(x.itemsize)) - 1
 
 
 Ops = Te | Numpy
@@ -158,6 +179,21 @@ def two(op: str, a: Node, b: Node) -> Node:
     else:
         most = 0
     return Node(a.dtype, most, lambda env: env.ops.binary(op, a.evaluate(env), b.evaluate(env)))
+
+
+def one(op: str, x: Node) -> Node:
+    """Apply a function; a float whose square is taken is clamped before."""
+    if op == "root":
+        x = clamped(x, int(EXACT[x.dtype] ** 0.5) // 2)
+    of = "int32" if op in ("popcount", "clz") else "bool" if op in CLASSES else x.dtype
+    return Node(of, x.magnitude, lambda env: env.ops.unary(op, x.evaluate(env)))
+
+
+def quotient(x: Node, by: int) -> Node:
+    """Divide a float by a number that divides it."""
+    product, divisor = two("mul", x, number(by, x.dtype)), number(by, x.dtype)
+    return Node(x.dtype, product.magnitude, lambda env: env.ops.binary(
+        "div", product.evaluate(env), divisor.evaluate(env)))  # fmt: skip
 
 
 def odd(x: Node) -> Node:

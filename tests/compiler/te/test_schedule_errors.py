@@ -175,7 +175,7 @@ ILLEGAL: dict[str, tuple[Callable[[Case], object], str]] = {
         "compute_at: stage B is attached to axis i of stage C, which was fused into i.j.fused",
     ),
     "vectorized attachment": (_vectorized_attachment, "which is vectorized; attach to a loop"),
-    "symbolic local": (_local_of_symbolic_size, "stage C.local cannot be local: its size is not"),
+    "symbolic local": (_local_of_symbolic_size, "set_scope: stage C.local cannot be local: its"),
 }
 
 
