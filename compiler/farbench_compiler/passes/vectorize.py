@@ -35,7 +35,7 @@ from farbench_compiler.ir.stmt import (
     Store,
 )
 from farbench_compiler.ir.structural import key, same
-from farbench_compiler.ir.visit import map_children, substitute, walk
+from farbench_compiler.ir.visit import free_vars, map_children, substitute, walk
 from farbench_compiler.passes.lanes import Lanes, NotLanes, assume
 
 REGISTERS_A_VALUE = 8  # a longer vector is split: LLVM takes long to break up huge ones
@@ -66,11 +66,37 @@ class _Walk:
             return map_children(s, lambda e: e, self.stmt)
         if s.kind == "vectorized":
             return self._vectorized(s)
+        joined = self._joined(s)
+        if joined is not None:
+            return joined
         return replace(s, body=_Walk(self._options, self._inside(s)).stmt(s.body))
 
     def _inside(self, s: For) -> Simplifier:
         last = binary("sub", binary("add", s.begin, s.extent), 1)
         return self._simplifier.under({s.var: Interval(s.begin, self._simplifier.expr(last))})
+
+    def _joined(self, s: For) -> For | None:
+        """Join a split reduction whose inner loop is vectorised: one loop keeps its vector of sums.
+
+        None where there is none, or where the steps of both loops are not one walk through memory.
+        """
+        inner = s.body
+        if not isinstance(inner, For) or s.kind != "serial":
+            return None
+        inner = self._joined(inner) or inner
+        size = inner.extent
+        if inner.kind != "vectorized" or not isinstance(size, IntImm) or not _starts_at_0(inner):
+            return None
+        step = Var(inner.var.name, s.var.dtype)
+        begin, extent = (binary("mul", end, size) for end in (s.begin, s.extent))
+        known = self._simplifier.under({step: Interval(begin, binary("sub", begin + extent, 1))})
+        digits = {
+            s.var: binary("floordiv", step, size),
+            inner.var: cast(inner.var.dtype, binary("floormod", step, size)),
+        }
+        body = known.stmt(substitute(inner.body, digits))
+        made = For(step, begin, extent, "vectorized", body)
+        return made if _is_reduction(made) and not _divides(body, step) else None
 
     def _vectorized(self, s: For) -> Stmt:
         inner = _Walk(self._options, self._inside(s)).stmt(s.body)
@@ -273,6 +299,18 @@ def _is_reduction(s: For) -> bool:
     old = Load(body.buffer, body.indices, body.buffer.dtype)
     operands = (body.value.a, body.value.b)
     return not lanes.depends(body.indices[0]) and any(same(old, e) for e in operands)
+
+
+def _starts_at_0(s: For) -> bool:
+    return isinstance(s.begin, IntImm) and s.begin.value == 0
+
+
+def _divides(s: Stmt, var: Var) -> bool:
+    """Tell whether a quotient or a remainder of a variable is left."""
+    return any(
+        isinstance(n, Binary) and n.op in ("floordiv", "floormod") and var in free_vars(n)
+        for n in walk(s)
+    )
 
 
 def _guards(e: Expr, lanes: Lanes) -> list[Expr]:

@@ -165,6 +165,15 @@ def rfactor() -> tuple[te.Schedule, list[te.Tensor]]:
     return sch, args
 
 
+def vectorize_reduce() -> tuple[te.Schedule, list[te.Tensor]]:
+    x = te.placeholder((4, 30), name="X")
+    k = te.reduce_axis((0, 30), name="k")
+    y = te.compute((4,), lambda i: te.sum(x[i, k], axis=k), name="Y")
+    sch = te.create_schedule(y.op)
+    sch[y].vectorize(sch[y].split(k, factor=8)[1])
+    return sch, [x, y]
+
+
 def padded_convolution() -> tuple[te.Schedule, list[te.Tensor]]:
     x = te.placeholder((4, 14, 14), name="X")
     w = te.placeholder((2, 4, 3, 3, 8), name="W")
@@ -203,7 +212,7 @@ def padded_convolution() -> tuple[te.Schedule, list[te.Tensor]]:
 CASES: tuple[Build, ...] = (
     default, split_dividing, split_with_a_tail, split_nparts, split_symbolic, tile, tile_with_tails,
     fuse, fuse_of_tiles, reorder, vectorize, unroll, compute_at, compute_inline, cache_write,
-    cache_read, rfactor, padded_convolution,
+    cache_read, rfactor, vectorize_reduce, padded_convolution,
 )  # fmt: skip
 
 

@@ -145,3 +145,33 @@ def test_the_outer_of_two_vectorised_loops_becomes_serial() -> None:
     inner = loop(J, 8, write(C, AT * 8 + J, value=read(A, AT * 8 + J)), "vectorized")
     lines = body_of(function(loop(AT, 8, inner, "vectorized"), A, C))
     assert lines[0] == "for i in serial(0, 8):"
+
+
+def reduction(outer: int | Expr, at: Expr, kind: str = "vectorized") -> LoopFunction:
+    """A sum over J, in steps of 8 over AT."""
+    element = read(C, IntImm(0))
+    inner = loop(AT, 8, write(C, IntImm(0), value=element + read(A, at)), kind)  # type: ignore[arg-type]
+    return function(loop(J, outer, inner), A, C, N, symbols=(N,))
+
+
+def test_a_split_reduction_is_joined_so_that_its_sums_stay_in_a_vector() -> None:
+    assert body_of(reduction(6, J * 8 + AT)) == [
+        "for i in vectorized(0, 48):",
+        "  C[0] = C[0] + A[i]",
+    ]
+    assert body_of(reduction(N, J * 8 + AT))[0] == "for i in vectorized(0, n * 8):"
+
+
+def test_loops_split_twice_are_joined_twice() -> None:
+    inner = reduction(4, K * 32 + J * 8 + AT).body
+    assert body_of(function(loop(K, 3, inner), A, C)) == [
+        "for i in vectorized(0, 96):",
+        "  C[0] = C[0] + A[i]",
+    ]
+
+
+def test_a_reduction_in_rows_of_their_own_is_not_joined() -> None:
+    assert body_of(reduction(6, J * 10 + AT))[:2] == [
+        "for j in serial(0, 6):",
+        "  for i in vectorized(0, 8):",
+    ]
