@@ -81,7 +81,7 @@ class Module(LoadedModule):
 
         `progress` hears of work that takes long the first time for a target.
         """
-        target = Path(path)
+        target = _path(path)
         if not target.absolute().parent.is_dir():
             raise UsageError(f"no folder {target.parent} to write {target.name} into")
         if isinstance(self._origin, _File):
@@ -100,7 +100,7 @@ class Module(LoadedModule):
 
         An object has no entry for a loader: to load it later, write a library.
         """
-        target = Path(file_name)
+        target = _path(file_name)
         kind = fmt or target.suffix.removeprefix(".")
         if kind == "so":
             self.export_library(target)
@@ -215,11 +215,24 @@ class _Placed:
             target[...] = copy
 
 
+def _path(given: str | Path) -> Path:
+    """Take a path; UsageError for what no file system takes for one."""
+    if not isinstance(given, (str, os.PathLike)):
+        raise UsageError(f"the path of a library is a text, not {given!r}")
+    found = Path(given)
+    try:
+        os.stat(found)
+    except (FileNotFoundError, NotADirectoryError):
+        return found
+    except (OSError, ValueError) as cause:  # too long, or with a NUL; a folder that is closed to us
+        why = cause.strerror if isinstance(cause, OSError) else cause
+        raise UsageError(f"{str(found)[:80]!r} is no path here: {why}") from cause
+    return found
+
+
 def load_module(path: str | Path) -> Module:
     """Read a library from a file; ManifestError says what is wrong with it."""
-    if not isinstance(path, (str, os.PathLike)):
-        raise UsageError(f"the path of a library is a text, not {path!r}")
-    found = Path(path)
+    found = _path(path)
     if not found.is_file():
         raise UsageError(f"no library {found}")
     return Module(read_manifest(found), _File(found, found.read_bytes()))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -183,3 +184,12 @@ def test_arrays_without_elements_lie_anywhere() -> None:
     empty = np.zeros((0, 3), np.float32)
     module(empty, np.zeros((0, 3), np.float32))
     module(fb.nd.array(empty), fb.nd.zeros((0, 3), "float32"))
+
+
+@pytest.mark.parametrize("path", [None, 3, b"m.so", "a\0b.so", "n" * 5000 + ".so"], ids=range(5))
+def test_what_is_no_path_is_refused(module: fb.Module, path: Any) -> None:
+    for use in (fb.load_module, module.export_library, module.save):
+        with pytest.raises(errors.UsageError) as caught:
+            use(path)
+        assert "\n" not in str(caught.value)
+        assert len(str(caught.value)) < 300

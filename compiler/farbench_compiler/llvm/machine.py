@@ -25,8 +25,8 @@ class Machine(Protocol):
         """LLVM's triple."""
 
     @property
-    def cpu(self) -> str:
-        """LLVM's name of the CPU."""
+    def llvm_cpu(self) -> str:
+        """LLVM's name of the CPU that it schedules for."""
 
     @property
     def llvm_features(self) -> str:
@@ -139,7 +139,7 @@ def _initialise() -> None:
 
 def machine_of(target: Machine) -> llvm.TargetMachine:
     """Give LLVM's machine of a target; equal ones share it."""
-    return _machine(target.triple, target.cpu, target.llvm_features, target.llvm_abi)
+    return _machine(target.triple, target.llvm_cpu, target.llvm_features, target.llvm_abi)
 
 
 @lru_cache(maxsize=32)

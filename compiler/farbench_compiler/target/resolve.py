@@ -9,14 +9,31 @@ from dataclasses import dataclass
 from farbench_compiler.errors import TargetError
 from farbench_compiler.target.table import Table, table
 
-# Tuning that would make LLVM split the 512-bit vectors which the schedules ask for.
-_UNWANTED = {"x86_64": ("prefer-256-bit", "prefer-128-bit")}
+# Tuning that would make LLVM split the 512-bit vectors which the schedules ask for; instructions that
+# LLVM 22 writes where it holds them to be illegal.
+_UNWANTED = {
+    "x86_64": ("prefer-256-bit", "prefer-128-bit"),
+    "riscv64": ("xandesperf",),
+}
 # Without these the float ABI of the architecture does not exist.
 _REQUIRED = {
     "x86_64": ("64bit", "sse2"),
     "aarch64": ("neon",),
     "armv7": ("neon",),
     "riscv64": ("64bit", "m", "a", "f", "d", "c"),
+}
+# Other ways of calling or encoding than those of the libraries, registers that code cannot spare,
+# and what LLVM 22 ends the process for (found by compiling with each feature of the tables).
+_IMPOSSIBLE = {
+    "x86_64": re.compile(r"16bit-mode|32bit-mode|x32|soft-float"),
+    "aarch64": re.compile(r"reserve-.*|execute-only"),
+    "armv7": re.compile(
+        r"execute-only|lob|long-calls|mve.*|noarm|soft-float|thumb-mode|reserve-.*"
+    ),
+    "riscv64": re.compile(
+        r"32bit|.*u32|exact-asm|reserve-.*|xqc.*|xwchc|xsfvfbfexp16e|zcl?sd|zce|zcf|zcmp|zcmt"
+        r"|z[dfh]inx(min)?|zilsd"
+    ),
 }
 
 
@@ -63,6 +80,15 @@ def resolve_exact(arch: str, cpu: str, has: Iterable[str], lacks: Iterable[str])
 
 
 def _finish(known: Table, cpu: str, base: frozenset[str], enabled: set[str]) -> Resolved:
+    for name in sorted(enabled - known.closure(known.cpus[cpu])):
+        if _IMPOSSIBLE[known.arch].fullmatch(name):
+            raise TargetError(
+                f"{known.arch} code for {name!r} could not be called here, or LLVM cannot make it; "
+                "leave it out"
+            )
+    lengths = [name for name in enabled if re.fullmatch(r"zvl\d+b", name)]
+    if lengths and "zve32x" not in enabled:
+        raise TargetError(f"{max(lengths)} is a length of vectors; add v or zve32x, which has them")
     for name in _REQUIRED[known.arch]:
         if name not in enabled:
             raise TargetError(f"{known.arch} code cannot do without {name!r} (cpu {cpu})")

@@ -31,6 +31,8 @@ _OTHER_NAMES = {
     "core-avx-i": "ivybridge",
     "corei7-avx": "sandybridge",
 }
+# CPUs that LLVM 22 cannot compile for; the features stay those of the CPU itself.
+_SCHEDULED_AS = {"ampere1b": "ampere1a", "oryon-1": "generic"}
 _IGNORED = ("-device", "-model", "-keys")
 # Instructions that a compiler never chooses by itself: a device without them can run the code.
 _NEVER_CHOSEN = frozenset(
@@ -78,7 +80,6 @@ class Target(metaclass=_FromText):
     vector_registers: int
     zig_target: str
     libc: str
-    float_abi: str = "hard"
     llvm_abi: str = ""
     fast_math: bool = False
     preset: str = field(default="", compare=False)
@@ -111,6 +112,11 @@ class Target(metaclass=_FromText):
     def pointer_bits(self) -> int:
         """Bits of an address."""
         return 32 if self.arch == "armv7" else 64
+
+    @property
+    def llvm_cpu(self) -> str:
+        """The CPU whose schedule LLVM takes: another where it ends the process for that one."""
+        return _SCHEDULED_AS.get(self.cpu, self.cpu)
 
     @property
     def facts(self) -> TargetFacts:
