@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from farbench_compiler.errors import TargetError
 from farbench_compiler.target.table import Table, table
 
-# Tuning that would make LLVM split the 512-bit vectors which the schedules ask for; instructions that
-# LLVM 22 writes where it holds them to be illegal.
+# Tuning that would make LLVM split the 512-bit vectors which the schedules ask for; instructions
+# that LLVM 22 writes where it holds them to be illegal.
 _UNWANTED = {
     "x86_64": ("prefer-256-bit", "prefer-128-bit"),
     "riscv64": ("xandesperf",),
