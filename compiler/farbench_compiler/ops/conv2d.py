@@ -1,5 +1,6 @@
-"""Convolution over images: one door to four ways of computing it, chosen by the shape.
+"""Convolution over images: one door to five ways of computing it, chosen by dtype and shape.
 
+- by dot products, where bytes or bfloat16 are summed in a wider dtype;
 - depthwise, where every channel has kernels of its own;
 - Winograd's, where the library holds weights of 3x3 and channels are many;
 - vectors over output channels, where the library holds the weights, sums are long enough to hide
@@ -72,22 +73,20 @@ def conv2d(
         )  # fmt: skip
     tall, wide = windows(height, width, kernel, stride, padding, dilation)
     shape = (cout, cin // groups, tall.kernel, wide.kernel)
-    if narrow:
-        image = te.placeholder((images, cin, height, width), given, name="data")
-        weights = weights_of(shape, str(right_dtype(given)), weight)
-        of = weights if weight is None else np.asarray(weight)
-        return dot_conv2d(image, of, tall, wide, chosen, parallel=parallel)
     data = te.placeholder((images, cin, height, width), given, name="data")
-    weights = weights_of(shape, dtype, weight)
-    if weight is not None and groups == 1:
-        held = np.asarray(weight)
+    weights = weights_of(shape, str(right_dtype(given)) if narrow else dtype, weight)
+    held = None if weight is None else np.asarray(weight)
+    if narrow:
+        right = weights if held is None else held
+        return dot_conv2d(data, right, tall, wide, chosen, parallel=parallel)
+    if held is not None and groups == 1:
         if winograd and is_faster(shape, tall, wide, given, chosen, parallel=parallel):
             return winograd_conv2d(data, held, tall, wide, chosen, parallel=parallel)
         if _over_channels(chosen, given, shape):
             return channel_conv2d(data, held, tall, wide, chosen, parallel=parallel)
     geometry = Geometry(images, cin, cout, groups, tall, wide)
     schedule, out = flat_conv2d(data, weights, geometry, chosen, parallel=parallel)
-    return schedule, [data, out] if weight is not None else [data, weights, out]
+    return schedule, [data, weights, out] if held is None else [data, out]
 
 
 def _over_channels(target: Target, given: dtypes.DType, shape: tuple[int, int, int, int]) -> bool:

@@ -20,6 +20,7 @@ from farbench_compiler.ops.tiles import lanes_of
 from farbench_compiler.ops.window import Window
 from farbench_compiler.target import Target
 from farbench_compiler.te.schedule import Schedule
+from farbench_compiler.te.stage import Stage
 from farbench_compiler.te.tensor import Tensor
 from farbench_compiler.topi.arguments import known
 
@@ -125,21 +126,33 @@ def _sums(image: Tensor, packed: Tensor, tall: Window, wide: Window) -> Tensor:
     return te.compute((image.shape[0], vectors, tall.out, wide.out, lanes), element, name="sums")
 
 
-def _schedule(
+def sum_in_registers(
     schedule: Schedule, out: Tensor, sums: Tensor, tile: PositionTile, *, parallel: bool
-) -> None:
-    """Sum a tile in registers, keep it on the stack, then write it out channel by channel."""
+) -> tuple[Stage, Stage]:
+    """Sum a tile in registers, keep it on the stack, then write it out channel by channel.
+
+    The stages on the stack and in registers, whose own loops are left as they are.
+    """
     registers = schedule.cache_write(sums, "local")
     final = schedule[out]
     n, o, h, w = final.op.axis
     o_out, o_in = final.split(o, factor=tile.vectors * tile.lanes)
     h_out, w_out, h_in, w_in = final.tile(h, w, tile.rows, tile.columns)
     final.reorder(n, o_out, h_out, w_out, o_in, h_in, w_in)
-    kept = schedule[sums]
-    kept.compute_at(final, w_out)
+    kept, inner = schedule[sums], schedule[registers]
+    for stage in (kept, inner):
+        stage.compute_at(final, w_out)
     kept.set_scope("local")
-    inner = schedule[registers]
-    inner.compute_at(final, w_out)
+    if parallel:
+        final.parallel(final.fuse(n, o_out))
+    return kept, inner
+
+
+def _schedule(
+    schedule: Schedule, out: Tensor, sums: Tensor, tile: PositionTile, *, parallel: bool
+) -> None:
+    """Write a tile's positions and vectors out, and vectorise its lanes."""
+    kept, inner = sum_in_registers(schedule, out, sums, tile, parallel=parallel)
     n_in, v, h, w, lane = inner.op.axis
     # Positions outside: an input element meets all its weights while it is in a register.
     inner.reorder(*inner.op.reduce_axis, n_in, h, w, v, lane)
@@ -149,5 +162,3 @@ def _schedule(
             stage.unroll(axis)
         if tile.lanes > 1:
             stage.vectorize(lane)
-    if parallel:
-        final.parallel(final.fuse(n, o_out))

@@ -16,7 +16,7 @@ from farbench_compiler import te
 from farbench_compiler.ir.bfloat import to_bfloat16
 from farbench_compiler.ir.dtypes import INT32, DType
 from farbench_compiler.ir.expr import Expr
-from farbench_compiler.ops.conv_channels import Numpy, PositionTile
+from farbench_compiler.ops.conv_channels import Numpy, PositionTile, sum_in_registers
 from farbench_compiler.ops.dots import Dot, dot_for, dot_intrin, interleave_intrin, plain_dot
 from farbench_compiler.ops.matmul_dots import right_dtype
 from farbench_compiler.ops.window import Window
@@ -195,17 +195,8 @@ class _Convolution:
     def schedule(
         self, schedule: Schedule, out: Tensor, sums: Tensor, tile: PositionTile, *, parallel: bool
     ) -> None:
-        """Sum a tile in registers, keep it on the stack, then write it out channel by channel."""
-        registers = schedule.cache_write(sums, "local")
-        final = schedule[out]
-        n, o, h, w = final.op.axis
-        o_out, o_in = final.split(o, factor=tile.vectors * tile.lanes)
-        h_out, w_out, h_in, w_in = final.tile(h, w, tile.rows, tile.columns)
-        final.reorder(n, o_out, h_out, w_out, o_in, h_in, w_in)
-        kept, inner = schedule[sums], schedule[registers]
-        for stage in (kept, inner):
-            stage.compute_at(final, w_out)
-        kept.set_scope("local")
+        """Write a tile's positions and vectors out, and sum its lanes by dot products."""
+        kept, inner = sum_in_registers(schedule, out, sums, tile, parallel=parallel)
         n_in, v, h, w, lane = inner.op.axis
         *taps, part = inner.op.reduce_axis
         inner.reorder(*taps, n_in, h, w, v, lane, part)
@@ -215,8 +206,6 @@ class _Convolution:
         for stage in (kept, inner):
             for axis in stage.op.axis[1:4]:
                 stage.unroll(axis)
-        if parallel:
-            final.parallel(final.fuse(n, o_out))
 
     def schedule_image(
         self, schedule: Schedule, padded: Tensor, image: Tensor, *, parallel: bool

@@ -59,16 +59,7 @@ def matmul(
         tile = Tile(min(tile.rows, _WAYS - 2), tile.vectors, tile.lanes)
     rows = None if direct else _panels(a, m, k, tile.rows, "A.panels", sums, transposed=True)
     columns = _panels(b, n, k, tile.columns, "B.panels", sums, transposed=False)
-    depth = te.reduce_axis((0, k), name="k")
-    product = te.compute(
-        (m, -(-n // tile.lanes), tile.lanes),
-        lambda i, v, lane: te.sum(
-            (a[i, depth] if rows is None else rows[i // tile.rows, depth, i % tile.rows])
-            * columns[v // tile.vectors, depth, v % tile.vectors * tile.lanes + lane],
-            axis=depth,
-        ),
-        name="product",
-    )
+    product = _product(a, rows, columns, n, tile)
     c = te.compute(
         (m, n),
         lambda i, j: product[i, j // tile.lanes, j % tile.lanes].astype(result),
@@ -101,6 +92,20 @@ def _panels(
         return te.if_then_else(at < length, value, te.const(0, value.dtype))
 
     return te.compute((-(-length // width), depth, width), element, name=name)
+
+
+def _product(a: Tensor, rows: Tensor | None, columns: Tensor, n: int, tile: Tile) -> Tensor:
+    """Multiply A, or the panels of its rows, by panels of columns: [row, vector, lane]."""
+    m, k = a.shape
+    depth = te.reduce_axis((0, k), name="k")
+
+    def element(i: Expr, v: Expr, lane: Expr) -> Expr:
+        left = a[i, depth] if rows is None else rows[i // tile.rows, depth, i % tile.rows]
+        right = columns[v // tile.vectors, depth, v % tile.vectors * tile.lanes + lane]
+        term: Expr = left * right
+        return te.sum(term, axis=depth)
+
+    return te.compute((m, -(-n // tile.lanes), tile.lanes), element, name="product")
 
 
 def _schedule(

@@ -12,22 +12,19 @@ the transforms add before they multiply (Lavin and Gray, Fast Algorithms for CNN
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from farbench_compiler import te
 from farbench_compiler.ir.dtypes import DType
 from farbench_compiler.ir.expr import Expr
-from farbench_compiler.ops.conv_channels import padded
+from farbench_compiler.ops.conv_channels import Numpy, padded
 from farbench_compiler.ops.tiles import Tile, lanes_of, register_tile
 from farbench_compiler.ops.window import Window
 from farbench_compiler.target import Target
 from farbench_compiler.te.schedule import Schedule
 from farbench_compiler.te.tensor import Tensor
 
-Numpy = npt.NDArray[Any]
 _WEIGHTS = np.array([[1, 0, 0], [0.5, 0.5, 0.5], [0.5, -0.5, 0.5], [0, 0, 1]])  # G
 _BLOCK_BYTES = 1_750_000  # of both transforms; measured on Zen 4 with 1 MiB a core
 _BLOCKS = 8  # that threads share
