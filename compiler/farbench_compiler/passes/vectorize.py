@@ -35,7 +35,14 @@ from farbench_compiler.ir.stmt import (
     Store,
 )
 from farbench_compiler.ir.structural import key, same
-from farbench_compiler.ir.visit import free_vars, map_children, substitute, walk
+from farbench_compiler.ir.visit import (
+    children,
+    expr_children,
+    free_vars,
+    map_children,
+    substitute,
+    walk,
+)
 from farbench_compiler.passes.lanes import Lanes, NotLanes, assume
 
 REGISTERS_A_VALUE = 8  # a longer vector is split: LLVM takes long to break up huge ones
@@ -116,9 +123,7 @@ class _Walk:
         """Give the greatest number of lanes that a vector of this body should have."""
         if not self._options.vector_bits:
             return 1
-        values = (n for n in walk(s.body) if isinstance(n, (Load, Store)))
-        widest = max((8 * n.buffer.dtype.nbytes for n in values), default=32)
-        return max(2, REGISTERS_A_VALUE * self._options.vector_bits // widest)
+        return max(2, REGISTERS_A_VALUE * self._options.vector_bits // (8 * _widest(s.body)))
 
     def _strips(self, s: For, limit: int) -> Stmt:
         """Run a long or symbolic loop in strips of whole vectors, and the rest one by one."""
@@ -299,6 +304,24 @@ def _is_reduction(s: For) -> bool:
     old = Load(body.buffer, body.indices, body.buffer.dtype)
     operands = (body.value.a, body.value.b)
     return not lanes.depends(body.indices[0]) and any(same(old, e) for e in operands)
+
+
+def _widest(body: Stmt) -> int:
+    """Give the bytes of the widest elements that are read, computed or written; not of indices."""
+    found = 0
+    todo: list[Expr | Stmt] = [body]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, (Load, Store)):
+            found = max(found, node.buffer.dtype.nbytes)
+        if isinstance(node, Store):
+            todo.append(node.value)
+        elif isinstance(node, Expr):
+            found = max(found, node.dtype.nbytes)
+            todo.extend(() if isinstance(node, Load) else expr_children(node))
+        else:
+            todo.extend(child for child in children(node) if isinstance(child, Stmt))
+    return found or 4
 
 
 def _starts_at_0(s: For) -> bool:

@@ -175,3 +175,11 @@ def test_a_reduction_in_rows_of_their_own_is_not_joined() -> None:
         "for j in serial(0, 6):",
         "  for i in vectorized(0, 8):",
     ]
+
+
+def test_vectors_are_as_long_as_the_widest_value_allows() -> None:
+    """Bytes that are compared as 64-bit numbers in between: not vectors of 64 registers each."""
+    narrow = array("A", 4096, of="int8"), array("C", 4096, of="int8")
+    value = Cast(narrow[1].dtype, Cast(K.dtype, read(narrow[0], AT)) * K)
+    fn = function(loop(AT, 4096, write(narrow[1], AT, value=value), "vectorized"), *narrow, K)
+    assert "int8x32" in body_of(fn)[1]
