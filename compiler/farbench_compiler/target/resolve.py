@@ -19,7 +19,7 @@ _UNWANTED = {
 _REQUIRED = {
     "x86_64": ("64bit", "sse2"),
     "aarch64": ("neon",),
-    "armv7": ("neon",),
+    "armv7": ("neon", "v7", "thumb2", "v8m"),
     "riscv64": ("64bit", "m", "a", "f", "d", "c"),
 }
 # Other ways of calling or encoding than those of the libraries, registers that code cannot spare,

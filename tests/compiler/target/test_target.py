@@ -128,6 +128,7 @@ def test_cpus_have_other_names(other: str, name: str) -> None:
         ("llvm -mtriple=x86_64-linux-gnu -mattr=avx2", r"must begin with \+ or -"),
         ("llvm -mtriple=riscv64-linux-gnu -mattr=-d", "cannot do without 'd'"),
         ("llvm -mtriple=x86_64-linux-gnu -mattr=+soft-float", "'soft-float' could not be called"),
+        ("llvm -mtriple=armv7-linux-gnueabihf -mattr=-v6", "armv7 code cannot do without"),
         ("llvm -mtriple=armv7-linux-gnueabihf -mattr=+mve.fp", "'mve' could not be called"),
         ("llvm -mtriple=riscv64-linux-gnu -mattr=+zcmp", "code for 'zc.*' could not be called"),
         ("llvm -mtriple=riscv64-linux-gnu -mattr=+zvl256b", "zvl.*b is a length of vectors"),
