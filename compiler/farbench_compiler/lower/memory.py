@@ -94,7 +94,6 @@ def _refuse(nest: Nest, why: str) -> Scope:
     if nest.stage.scope == "local":
         raise ScheduleError(
             f"set_scope: stage {nest.stage.name} cannot be local: {why}; attach it with "
-            "compute_at to an "
-            "inner loop of a tile of constant size, or use the scope global"
+            "compute_at to an inner loop of a tile of constant size, or use the scope global"
         )
     return "global"

@@ -18,7 +18,6 @@ from farbench_compiler.lower.region import Part, constant
 from farbench_compiler.lower.variables import Variables
 from farbench_compiler.te.attach import Beside
 from farbench_compiler.te.axis import IterVar
-from farbench_compiler.te.loops import factor_of
 from farbench_compiler.te.operation import ComputeOp
 from farbench_compiler.te.relation import Fuse, Singleton, Split
 from farbench_compiler.te.stage import Stage
@@ -120,7 +119,7 @@ class _Builder:
         for relation in self.stage.relations:
             match relation:
                 case Split(parent, outer, inner):
-                    size = self._at_most(factor_of(relation), extents[parent])
+                    size = self._at_most(relation.size, extents[parent])
                     other = self._ceildiv(extents[parent], size)
                     by_factor = relation.factor is not None
                     extents[outer] = other if by_factor else size
@@ -166,7 +165,8 @@ class _Builder:
                     value = values[outer] * self.extents[inner] + values[inner]
                     values[parent] = self.variables.simplify(value)
                 case Fuse(outer, inner, fused):
-                    width = self.extents[inner]
+                    # Loops of no step run nothing, so that any quotient will do but none by 0.
+                    width = const(1) if constant(self.extents[inner]) == 0 else self.extents[inner]
                     first = binary("floordiv", values[fused], width)
                     second = binary("floormod", values[fused], width)
                     values[outer] = self._bound(outer, first, bind)

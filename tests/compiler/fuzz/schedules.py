@@ -6,6 +6,11 @@ from collections.abc import Sequence
 from random import Random
 
 from farbench_compiler import te
+from farbench_compiler.errors import ScheduleError
+from farbench_compiler.ir.expr import Var
+from farbench_compiler.ir.stmt import LoopFunction
+from farbench_compiler.ir.verify import verify
+from farbench_compiler.lower import lower
 from farbench_compiler.te.attach import Inline, Root
 
 FACTORS = (1, 2, 3, 4, 7, 16)
@@ -110,3 +115,15 @@ def random_schedule(
         if not stage.is_output:
             _place(rng, sch, stage)
     return sch
+
+
+def lowered(sch: te.Schedule, args: Sequence[te.Tensor | Var]) -> LoopFunction | None:
+    """Lower and verify; None where a prefetch has nothing to fetch or local memory no bound."""
+    try:
+        fn = lower(sch, args, "kernel")
+    except ScheduleError as refused:
+        if str(refused).startswith(("prefetch:", "set_scope:")):
+            return None
+        raise
+    verify(fn, "lowered")
+    return fn
