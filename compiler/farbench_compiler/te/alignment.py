@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from farbench_compiler.errors import ScheduleError
-from farbench_compiler.te.axis import IterVar
+from farbench_compiler.te.axis import IterVar, whole_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,14 +31,10 @@ def alignment_of(
             f"{what} is the innermost dimension, whose elements lie side by side; align the one "
             "around it"
         )
-    if not _whole(factor) or not _whole(offset) or factor < 1 or offset < 0:
+    step, start = whole_number(factor), whole_number(offset)
+    if step is None or start is None or step < 1 or start < 0:
         raise ScheduleError(
             f"{what} cannot have factor {factor!r} and offset {offset!r}; give whole numbers, the "
             "factor at least 1 and the offset at least 0"
         )
-    return Alignment(int(factor), int(offset) % int(factor))
-
-
-def _whole(value: object) -> bool:
-    """Tell whether it is a whole number, numpy's too."""
-    return hasattr(value, "__index__") and getattr(value, "shape", ()) == ()
+    return Alignment(step, start % step)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import operator
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, SupportsIndex
 
 from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir.dtypes import INT64
-from farbench_compiler.ir.expr import Expr, ExprLike, Var, as_expr, cast
+from farbench_compiler.ir.expr import Expr, ExprLike, IntImm, Var, as_expr, cast
 
 AxisKind = Literal["data", "reduce", "scan"]
 
@@ -55,6 +56,16 @@ def as_index(value: ExprLike) -> Expr:
     if x.dtype.is_float:
         raise ScheduleError(f"an index or a size must be an integer, got {x.dtype}; use astype")
     return cast(INT64, x)
+
+
+def whole_number(value: object) -> int | None:
+    """Read an integer of Python's, numpy's or an expression's; None for anything else."""
+    if isinstance(value, IntImm):
+        return value.value
+    try:
+        return operator.index(value) if isinstance(value, SupportsIndex) else None
+    except TypeError:  # an array of several
+        return None
 
 
 def thread_axis(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from farbench_compiler.errors import ScheduleError
-from farbench_compiler.ir.expr import Expr, ExprLike, IntImm
+from farbench_compiler.ir.expr import ExprLike, IntImm
 from farbench_compiler.ir.stmt import LoopKind
 from farbench_compiler.te.axis import IterVar, as_index
 from farbench_compiler.te.operation import ComputeOp, Operation
@@ -232,11 +232,3 @@ class Loops:
 
 def _name(axis: object) -> str:
     return axis.name if isinstance(axis, IterVar) else repr(axis)
-
-
-def factor_of(relation: Split) -> Expr:
-    """Give the factor or the number of parts, whichever was given."""
-    size = relation.factor if relation.factor is not None else relation.nparts
-    if size is None:
-        raise ScheduleError(f"split: axis {relation.parent.name} has neither factor nor nparts")
-    return size

@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from typing import Literal, get_args
 
 from farbench_compiler.errors import ScheduleError
-from farbench_compiler.ir.expr import Expr, IntImm
-from farbench_compiler.te.axis import IterVar
+from farbench_compiler.te.axis import IterVar, whole_number
 
 PragmaKind = Literal[
     "auto_unroll_max_step",  # unroll loops in it while they come to at most so many steps
@@ -47,10 +46,9 @@ def pragma_of(stage: str, axis: IterVar, name: str, value: object) -> Pragma:
     kind = next((known for known in KINDS if known == name), None)
     if kind is None:
         raise ScheduleError(f"{what} is unknown; there are {', '.join(KINDS)}")
-    plain = value.value if isinstance(value, IntImm) else value
-    if isinstance(plain, Expr) or not isinstance(plain, (int, type(None))):
+    number = 1 if value is None else whole_number(value)
+    if number is None:
         raise ScheduleError(f"{what} has the value {value!r}; give an integer")
-    number = 1 if plain is None else int(plain)
     if number < 0:
         raise ScheduleError(f"{what} has the negative value {number}")
     return Pragma(axis, kind, number)

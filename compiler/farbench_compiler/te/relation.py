@@ -23,6 +23,13 @@ class Split:
     factor: Expr | None
     nparts: Expr | None
 
+    @property
+    def size(self) -> Expr:
+        """The factor or the number of parts, whichever was given."""
+        size = self.factor if self.factor is not None else self.nparts
+        assert size is not None
+        return size
+
 
 @dataclass(frozen=True, slots=True)
 class Fuse:

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from farbench_compiler.errors import ScheduleError
 from farbench_compiler.ir.expr import Expr, IntImm, Var, binary, compare, const, logic
 from farbench_compiler.ir.visit import substitute
-from farbench_compiler.te.axis import IterVar, Range
+from farbench_compiler.te.axis import IterVar, Range, whole_number
 from farbench_compiler.te.intrinsics import if_then_else
 from farbench_compiler.te.operation import ComputeOp
 from farbench_compiler.te.reduction import Reduce
@@ -52,9 +52,10 @@ def factor(stage: Stage, op: ComputeOp, axis: IterVar, factor_axis: int) -> Fact
         raise _error(stage, axis, "is no reduce loop of this stage; split a reduce axis first")
     parts = _parts(stage, axis)
     ndim = len(op.axis)
-    if not isinstance(factor_axis, int):
+    given = whole_number(factor_axis)
+    if given is None:
         raise _error(stage, axis, f"cannot become dimension {factor_axis!r}; give a whole number")
-    place = factor_axis + ndim + 1 if factor_axis < 0 else factor_axis
+    place = given + ndim + 1 if given < 0 else given
     if not 0 <= place <= ndim:
         raise _error(stage, axis, f"cannot become dimension {factor_axis} of {ndim + 1}")
     partial = _partial(op, reduction, parts, place)
@@ -138,8 +139,7 @@ def _parts(stage: Stage, axis: IterVar) -> _Parts:
 
 
 def _extents(split: Split, extent: Expr) -> tuple[Expr, Expr]:
-    size = split.factor if split.factor is not None else split.nparts
-    assert size is not None
+    size = split.size
     other = binary("floordiv", binary("add", extent, binary("sub", size, const(1))), size)
     return (other, size) if split.factor is not None else (size, other)
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Literal
 
 from farbench_compiler.errors import ScheduleError
-from farbench_compiler.ir.expr import Expr, ExprLike, IntImm, Scope, as_expr
+from farbench_compiler.ir.expr import Expr, ExprLike, Scope, as_expr
 from farbench_compiler.te import layout
 from farbench_compiler.te.alignment import Alignment, alignment_of
 from farbench_compiler.te.attach import Attachable, Inline, Root
-from farbench_compiler.te.axis import IterVar
+from farbench_compiler.te.axis import IterVar, whole_number
 from farbench_compiler.te.lookahead import Lookahead
 from farbench_compiler.te.loops import Loops
 from farbench_compiler.te.names import unknown
@@ -153,7 +153,8 @@ class Stage(Loops, Attachable):
                 "others, as cache_read and cache_write make them"
             )
         if self.buffering not in ("each step", kind):
-            raise ScheduleError(f"{primitive}: stage {self.name} has {self.buffering} already")
+            other = "double_buffer" if kind == "ring" else "rolling_buffer"
+            raise ScheduleError(f"{primitive}: stage {self.name} has {other} already; one is all")
         self.buffering = kind
 
     def set_store_predicate(self, predicate: ExprLike) -> None:
@@ -178,8 +179,8 @@ class Stage(Loops, Attachable):
         self._leaf("prefetch", axis)
         if not isinstance(tensor, Tensor):
             raise self._error("prefetch", axis, f"cannot look for {tensor!r}, which is no tensor")
-        step = offset.value if isinstance(offset, IntImm) else offset
-        if not isinstance(step, int) or step < 1:
+        step = whole_number(offset)
+        if step is None or step < 1:
             raise self._error("prefetch", axis, f"cannot look {offset} steps ahead; give 1 or more")
         self.lookaheads.append(Lookahead(tensor, axis, step))
 

@@ -23,6 +23,15 @@ def test_memory_and_values_hold_what_follows() -> None:
     ]
 
 
+def test_pointers_count_elements_in_the_order_of_memory() -> None:
+    ib = tir.ir_builder.create()
+    buffer = te.decl_buffer((4, 6), name="x")
+    row = ib.buffer_ptr(buffer.access_ptr("w", offset=7))
+    row[0] = 1.0
+    row[5] = row[-7]
+    assert to_text(ib.get()).splitlines() == ["x[1, 1] = 1.0", "x[2, 0] = x[0, 0]"]
+
+
 def test_mistakes_are_named() -> None:
     ib = tir.ir_builder.create()
     with (

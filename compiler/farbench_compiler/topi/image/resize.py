@@ -281,7 +281,7 @@ def crop_and_resize(
         n = at["N"]
         return [(boxes(n, d), boxes(n, d + 2)) for d in range(2)]
 
+    outside = 0.0 if extrapolation_value is None else extrapolation_value
     return _resized(
-        op, data, axes, "HW", crop_size, how, region, extrapolation_value or 0.0, out_dtype,
-        box_indices,
+        op, data, axes, "HW", crop_size, how, region, outside, out_dtype, box_indices,
     )  # fmt: skip

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ import pytest
 
 from farbench_compiler import te
 from farbench_compiler.errors import ScheduleError
+from farbench_compiler.ir.expr import ExprLike
 from farbench_compiler.lower import lower
 from farbench_compiler.topi import image
 from tests.compiler.llvm.jit import aligned, run
@@ -211,6 +213,13 @@ def test_one_program_serves_every_size() -> None:
         np.testing.assert_allclose(got, wanted, rtol=1e-5, atol=1e-5)
 
 
+def _cropped(
+    size: tuple[int, int], layout: str, method: str, outside: ExprLike,
+    data: te.Tensor, boxes: te.Tensor, which: te.Tensor,
+) -> te.Tensor:  # fmt: skip
+    return image.crop_and_resize(data, boxes, which, size, layout, method, outside)
+
+
 @pytest.mark.parametrize("method", ["bilinear", "nearest_neighbor"])
 @pytest.mark.parametrize("layout", ["NCHW", "NHWC"])
 def test_crop_and_resize(layout: str, method: str) -> None:
@@ -223,13 +232,14 @@ def test_crop_and_resize(layout: str, method: str) -> None:
         )
         for n, b in zip(which, boxes, strict=True)
     ])  # fmt: skip
-    check(
-        lambda a, b, i: image.crop_and_resize(a, b, i, out, layout, method, 5.0),
-        [moved(X, "NCHW", layout), boxes, which],
-        moved(wanted, "NCHW", layout),
-        1e-4,
-        1e-4,
-    )
+    for outside in (5.0, te.const(5.0, "float32")):
+        check(
+            partial(_cropped, out, layout, method, outside),
+            [moved(X, "NCHW", layout), boxes, which],
+            moved(wanted, "NCHW", layout),
+            1e-4,
+            1e-4,
+        )
 
 
 @pytest.mark.parametrize(
