@@ -133,8 +133,7 @@ def where(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
     """Take an element of `x` where the condition is not 0, else one of `y`; shapes broadcast."""
 
     def choose(c: Expr, a: Expr, b: Expr) -> Expr:
-        holds = c if c.dtype.is_bool else compare("ne", c, te.const(0, c.dtype))
-        return te.select(holds, a, b)
+        return te.select(c, a, b)
 
     return combine(choose, condition, x, y, name="where")
 
