@@ -14,7 +14,7 @@ BinaryOp = Literal[
 ]  # fmt: skip
 CompareOp = Literal["eq", "ne", "lt", "le", "gt", "ge"]
 
-_DIVISIONS = ("floordiv", "floormod", "truncdiv", "truncmod")
+DIVISIONS = frozenset(("floordiv", "floormod", "truncdiv", "truncmod"))
 
 
 def _truncdiv(a: int, b: int) -> int:
@@ -45,7 +45,7 @@ _OPERATIONS: dict[BinaryOp, Callable[[int, int], int]] = {
 
 def fold_int(op: BinaryOp, a: int, b: int, of: DType) -> int | None:
     """Compute integer arithmetic as `of` would; None where it would overflow or divide by 0."""
-    if op in _DIVISIONS and b == 0:
+    if op in DIVISIONS and b == 0:
         return None
     if op in ("shl", "shr") and not 0 <= b < of.bits:
         return None

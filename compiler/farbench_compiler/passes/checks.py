@@ -26,6 +26,7 @@ from farbench_compiler.ir.expr import (
     compare,
     logic,
 )
+from farbench_compiler.ir.fold import DIVISIONS
 from farbench_compiler.ir.interval import Interval
 from farbench_compiler.ir.simplify import sequence, simplify
 from farbench_compiler.ir.stmt import (
@@ -42,7 +43,6 @@ from farbench_compiler.ir.stmt import (
 from farbench_compiler.ir.visit import children, expr_children, map_children
 
 _MAX_NAME = 60  # letters: the text of an error has 255 at most
-_DIVISIONS = frozenset(("floordiv", "floormod", "truncdiv", "truncmod"))
 _SHIFTS = frozenset(("shl", "shr"))
 
 
@@ -101,7 +101,7 @@ class _Checks:
                 yield Require(cond, (f"{where}: index ", found, " is outside of [0, ", size, ")"))
 
     def _operand(self, op: str, b: Expr) -> Iterator[Stmt]:
-        if op in _DIVISIONS:
+        if op in DIVISIONS:
             yield Require(compare("ne", b, 0), (f"{self._function}: {op} by zero",))
         elif op in _SHIFTS:
             bits, by = b.dtype.bits, cast(INT64, b)
