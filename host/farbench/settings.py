@@ -47,6 +47,12 @@ def config_path() -> Path:
     return Path(folder) / FILE_NAME
 
 
+def state_folder() -> Path:
+    """Give the folder for what this user's programs must not forget."""
+    folder: str = load("platformdirs").user_state_dir("farbench", appauthor=False)
+    return Path(folder)
+
+
 def load_settings(
     path: Path | None = None, environment: Mapping[str, str] | None = None
 ) -> Settings:

@@ -35,9 +35,12 @@ from farbench_rpc.messages import (
 from farbench_tracker import client_side, clock, device_side
 from farbench_tracker.decisions import Decision, Reply, ToClient, ToDevice
 from farbench_tracker.fleet import Fleet
+from farbench_tracker.records import DeviceRecord, LeaseRecord, Records, WaiterRecord
+from farbench_tracker.recovery import Clocks, restore, take_changes
 from farbench_tracker.settings import Settings
 
 SETTINGS = Settings()
+Record = DeviceRecord | LeaseRecord | WaiterRecord
 DEVICES = 3
 NEEDS = ("", "board=a", "board=b", "id=d1", "!slow", "board in (a|b)")
 
@@ -66,7 +69,7 @@ class FakeClient:
 
     request: str
     conn: str
-    deadline_s: float
+    said: LeaseRequest
     answer: LeaseGranted | ErrorReply | None = None
     excused: bool = False  # it left, or its tracker died
 
@@ -82,6 +85,7 @@ class FleetModel(RuleBasedStateMachine):
         self.devices = {f"d{i}": FakeDevice(f"d{i}", "ab"[i % 2]) for i in range(DEVICES)}
         self.clients: dict[str, FakeClient] = {}
         self.told: dict[str, str] = {}  # leases whose token a client got, and their devices
+        self.kept: dict[tuple[str, str], Record] = {}  # what a journal holds
 
     def make_id(self) -> str:
         """Give a name that was not used before."""
@@ -90,7 +94,8 @@ class FleetModel(RuleBasedStateMachine):
     # --- carrying out ---------------------------------------------------------------------------
 
     def carry_out(self, decisions: list[Decision], to: FakeDevice | None, sent_s: float) -> None:
-        """Do what the fleet decided."""
+        """Do what the fleet decided, once the journal has it."""
+        self.commit()
         for decision in decisions:
             match decision:
                 case Reply(message) if to is not None:
@@ -102,6 +107,24 @@ class FleetModel(RuleBasedStateMachine):
                     self.hear(request, message)
                 case _:
                     pass
+
+    def commit(self) -> None:
+        """Write what changed."""
+        changed, gone = take_changes(self.fleet, Clocks(self.now, self.now))
+        self.kept |= {("device", d.id): d for d in changed.devices}
+        self.kept |= {("lease", x.id): x for x in changed.leases}
+        self.kept |= {("waiter", w.request): w for w in changed.waiters}
+        for key in gone:
+            self.kept.pop(key, None)
+
+    def records(self) -> Records:
+        """Read the journal."""
+        found = self.kept.values()
+        return Records(
+            tuple(r for r in found if isinstance(r, DeviceRecord)),
+            tuple(r for r in found if isinstance(r, LeaseRecord)),
+            tuple(r for r in found if isinstance(r, WaiterRecord)),
+        )
 
     def hear(self, request: str, message: Message) -> None:
         """Give a client what it was told."""
@@ -280,15 +303,19 @@ class FleetModel(RuleBasedStateMachine):
     def ask(self, need: str, priority: int, wait_s: float, cap_s: float) -> None:
         """Ask for a device."""
         name = self.make_id()
-        self.clients[name] = FakeClient(name, f"c{name}", self.now + wait_s)
         said = LeaseRequest(need, name, priority, cap_s, wait_s)
+        self.clients[name] = FakeClient(name, f"c{name}", said)
+        self.request(self.clients[name])
+        self.advance()
+
+    def request(self, client: FakeClient) -> None:
+        """Say what a client asks for."""
         try:
-            found = client_side.request(self.fleet, self.now, f"c{name}", said)
+            found = client_side.request(self.fleet, self.now, client.conn, client.said)
         except RpcError as error:
-            self.clients[name].answer = ErrorReply(error.code, error.message)
+            client.answer = ErrorReply(error.code, error.message)
             return
         self.carry_out(found, None, self.now)
-        self.advance()
 
     def held(self) -> list[FakeClient]:
         """List the clients that hold a lease, as far as they know."""
@@ -341,16 +368,25 @@ class FleetModel(RuleBasedStateMachine):
                 device.serving = None
         self.advance()
 
-    @rule()
-    def restart_tracker(self) -> None:
-        """Kill the tracker and start a new one, which remembers nothing."""
+    @rule(remembers=st.booleans())
+    def restart_tracker(self, remembers: bool) -> None:
+        """Kill the tracker and start a new one, with its journal or without."""
         for device in self.devices.values():
             device.up.clear()
             device.down.clear()
             device.conn = ""
-        for client in self.clients.values():
-            client.excused = client.excused or client.answer is None
         self.fleet = Fleet(SETTINGS, self.now, self.make_id)
+        waiting = [c for c in self.clients.values() if c.answer is None and not c.excused]
+        if not remembers:
+            self.kept.clear()
+            for client in waiting:
+                client.excused = True
+            return
+        restore(self.fleet, Clocks(self.now, self.now), self.records())
+        for client in waiting:
+            client.conn = self.make_id()
+            self.request(client)
+        self.advance()
 
     # --- what must hold -------------------------------------------------------------------------
 
@@ -366,6 +402,18 @@ class FleetModel(RuleBasedStateMachine):
             busy = device.state in ("granting", "leased")
             assert not busy or lease is not None
             assert device.state != "free" or (lease is None and device.peer is not None)
+
+    @invariant()
+    def the_journal_knows_every_epoch_and_lease(self) -> None:
+        """Keep what a tracker that is killed now would need."""
+        self.commit()
+        for device in self.fleet.registry.devices.values():
+            record = self.kept["device", device.id]
+            assert isinstance(record, DeviceRecord)
+            assert record.epoch == device.epoch
+        current = self.fleet.leases.current.values()
+        held = {("lease", lease.id) for lease in current if lease.stage != "granting"}
+        assert held == {key for key in self.kept if key[0] == "lease"}
 
     @invariant()
     def leases_need_both_ends(self) -> None:

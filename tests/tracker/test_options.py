@@ -15,12 +15,13 @@ CONFIG = Path(__file__).parents[2] / "configs" / "tracker.toml"
 
 
 def test_nothing_said_is_the_default() -> None:
-    assert options_from({}) == Options("127.0.0.1", 9190, False, Settings())
+    assert options_from({}) == Options("127.0.0.1", 9190, False, "", Settings())
 
 
 def test_settings_stand_beside_the_address() -> None:
-    found = options_from({"tracker": {"host": "::1", "port": 0, "insecure": True, "ttl_s": 5}})
-    assert found == Options("::1", 0, True, Settings(ttl_s=5.0))
+    found = options_from({"tracker": {"host": "::1", "port": 0, "insecure": True, "ttl_s": 5,
+                                        "journal": "j.db"}})  # fmt: skip
+    assert found == Options("::1", 0, True, "j.db", Settings(ttl_s=5.0))
 
 
 @pytest.mark.parametrize(
@@ -32,6 +33,7 @@ def test_settings_stand_beside_the_address() -> None:
         ({"tracker": {"port": 70000}}, "port must be"),
         ({"tracker": {"port": True}}, "port must be"),
         ({"tracker": {"insecure": "no"}}, "insecure must be true or false"),
+        ({"tracker": {"journal": 1}}, "journal must be text"),
         ({"tracker": {"hots": "x"}}, "unknown setting 'hots'"),
     ],
 )
@@ -47,4 +49,4 @@ def test_the_ready_file_shows_every_default() -> None:
     document = tomllib.loads(CONFIG.read_text(encoding="utf-8"))
     assert options_from(document) == Options()
     shown = document["tracker"].keys()
-    assert shown == {"host", "port", "insecure"} | Settings.__dataclass_fields__.keys()
+    assert shown == {"host", "port", "insecure", "journal"} | Settings.__dataclass_fields__.keys()

@@ -93,6 +93,8 @@ def cancel(fleet: Fleet, now: float, said: LeaseCancel) -> list[Decision]:
     """Withdraw a request; a lease that it got in the meantime ends."""
     fleet.decide(Reply(Ok()))
     lease = fleet.leases.of_request(said.request)
+    if fleet.remembered.pop(said.request, None) is not None:
+        fleet.queue.changed.add(said.request)
     if said.request in fleet.queue.waiters:
         fleet.queue.remove(said.request)
         fleet.refuse(now, said.request, Cancelled("the request was withdrawn"))
@@ -124,6 +126,11 @@ def pool_of(fleet: Fleet, text: str) -> Pool:
 
 def _repeat(fleet: Fleet, now: float, peer: Peer, request_id: str) -> bool:
     """Answer a request that was made before; its client may speak through a new connection."""
+    remembered = fleet.remembered.pop(request_id, None)
+    if remembered is not None:
+        remembered.peer = peer
+        fleet.wait(now, remembered)
+        return True
     waiter = fleet.queue.waiters.get(request_id)
     if waiter is not None:
         fleet.queue.rebind(waiter, peer)

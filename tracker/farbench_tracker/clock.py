@@ -94,6 +94,10 @@ def _device_due(fleet: Fleet, now: float, device: Device) -> None:
 def _recovered(fleet: Fleet, now: float) -> None:
     """End the patience of a new tracker: devices that exist have had the time to come back."""
     fleet.claims.clear()
+    for request in fleet.remembered:
+        fleet.queue.changed.add(request)
+        fleet.decide(Note("waiter_left", reason="its client did not come back"))
+    fleet.remembered.clear()
     for waiter in fleet.queue.after(None):
         pool = fleet.registry.pools.get(waiter.requirement)
         if not pool.members:

@@ -132,6 +132,16 @@ def refused(fleet: Fleet, now: float, lease_id: str, why: str) -> list[Decision]
     return fleet.drain()
 
 
+def withheld(fleet: Fleet, now: float, lease_id: str, why: str) -> list[Decision]:
+    """Take back a grant that its device was not told of: it rests, and the request waits on."""
+    lease = fleet.leases.current.get(lease_id)
+    if lease is not None and lease.stage == "granting":
+        device = fleet.registry.devices[lease.device]
+        fleet.end(now, lease, why)
+        device.refused = True
+    return fleet.drain()
+
+
 def idle(fleet: Fleet, now: float, device_id: str, lease_id: str) -> list[Decision]:
     """Take a device's Ok to a Revoke: it is idle."""
     device = fleet.registry.devices.get(device_id)

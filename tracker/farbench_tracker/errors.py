@@ -15,6 +15,10 @@ class SettingsError(TrackerError):
     """A setting is unknown or out of range; the message names it."""
 
 
+class JournalError(TrackerError):
+    """The journal cannot be opened, read or written; the message names its file."""
+
+
 class RequirementError(TrackerError):
     """A requirement cannot be read; `position` counts characters from 1."""
 

@@ -45,6 +45,8 @@ class Fleet:
         # Leases of a tracker that ran before this one are honoured until then.
         self.recovered_s: Final = now + settings.ttl_s
         self.claims: Final[dict[str, Peer]] = {}
+        # Requests that waited at the tracker before this one; their clients come back for them.
+        self.remembered: Final[dict[str, Waiter]] = {}
         self.fresh: Final[list[str]] = []  # requests that were not told their place yet
         self.arrivals = 0
         self._make_id: Final = make_id
@@ -93,6 +95,7 @@ class Fleet:
         """Promise a free device to a waiter; its epoch grows."""
         self.queue.remove(waiter.request)
         device.epoch += 1
+        self.registry.changed.add(device.id)
         lease = Lease(
             id=self._make_id(),
             epoch=device.epoch,
@@ -125,23 +128,24 @@ class Fleet:
         """Hand a confirmed lease to its client."""
         device, waiter = self.registry.devices[lease.device], lease.waiter
         self.leases.confirm(lease)
+        self.queue.changed.add(waiter.request)  # the journal kept its place until now
         lease.client_s = lease.device_s = now
         lease.hard_end_s = now + waiter.session_timeout_s
         self.registry.move(device, "leased")
         self.timers.arm(Key("lease", lease.id), lease.due_s(self.settings))
-        lease.answer = LeaseGranted(
-            lease.id,
-            lease.epoch,
-            lease.token,
-            device.info(),
-            self.settings.ttl_s,
-            self.settings.renew_s,
-            now - waiter.arrived_s,
-        )
+        lease.answer = self.answer(lease, now - waiter.arrived_s)
         self.decide(
             ToClient(waiter.request, lease.answer),
             Note("lease_granted", device.id, lease.id, who=waiter.user),
         )
+
+    def answer(self, lease: Lease, waited_s: float) -> LeaseGranted:
+        """Say what the client of a lease needs to know."""
+        device, settings = self.registry.devices[lease.device], self.settings
+        return LeaseGranted(
+            lease.id, lease.epoch, lease.token, device.info(), settings.ttl_s, settings.renew_s,
+            waited_s,
+        )  # fmt: skip
 
     def end(
         self, now: float, lease: Lease, reason: str, *, idle: bool = False, wanted: bool = True

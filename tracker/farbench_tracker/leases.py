@@ -62,6 +62,7 @@ class Leases:
         self._granting: Final[dict[str, Lease]] = {}
         self.ended: Final[dict[str, str]] = {}  # oldest first
         self._of_request: Final[dict[str, Lease]] = {}
+        self.changed: Final[set[str]] = set()  # ids of which the journal is to hear
 
     def __repr__(self) -> str:
         shown = ", ".join(f"{x.id} {x.stage} {x.device}@{x.epoch}" for x in self.current.values())
@@ -70,6 +71,7 @@ class Leases:
     def add(self, lease: Lease) -> None:
         """Take in a lease."""
         self.current[lease.id] = lease
+        self.changed.add(lease.id)
         if lease.stage == "granting":
             self._granting[lease.id] = lease
         if lease.waiter.request:
@@ -82,11 +84,13 @@ class Leases:
     def confirm(self, lease: Lease) -> None:
         """Note that the device serves a lease."""
         lease.stage = "live"
+        self.changed.add(lease.id)
         self._granting.pop(lease.id, None)
 
     def end(self, lease: Lease, reason: str) -> None:
         """Close a lease and remember why."""
         del self.current[lease.id]
+        self.changed.add(lease.id)
         self._granting.pop(lease.id, None)
         self._of_request.pop(lease.waiter.request, None)
         self.ended[lease.id] = reason

@@ -11,11 +11,15 @@ from farbench_tracker.settings import Settings, settings_from
 
 @dataclass(frozen=True)
 class Options:
-    """Where to listen (`insecure` allows it beyond loopback), and the settings."""
+    """Where to listen (`insecure` allows it beyond loopback), the journal, and the settings.
+
+    `journal` is a path, empty for the user's own state folder, or "none".
+    """
 
     host: str = "127.0.0.1"
     port: int = 9190
     insecure: bool = False
+    journal: str = ""
     settings: Settings = field(default_factory=Settings)
 
 
@@ -35,10 +39,13 @@ def options_from(document: Mapping[str, object]) -> Options:
     host = rest.pop("host", Options.host)
     port = rest.pop("port", Options.port)
     insecure = rest.pop("insecure", Options.insecure)
+    journal = rest.pop("journal", Options.journal)
     if not isinstance(host, str):
         raise SettingsError(f"host must be text, not {host!r}")
     if isinstance(port, bool) or not isinstance(port, int) or not 0 <= port <= 65535:
         raise SettingsError(f"port must be a whole number from 0 to 65535, not {port!r}")
     if not isinstance(insecure, bool):
         raise SettingsError(f"insecure must be true or false, not {insecure!r}")
-    return Options(host, port, insecure, settings_from(rest))
+    if not isinstance(journal, str):
+        raise SettingsError(f"journal must be text, a path or none, not {journal!r}")
+    return Options(host, port, insecure, journal, settings_from(rest))

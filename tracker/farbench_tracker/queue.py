@@ -39,6 +39,7 @@ class Queue:
         self._pools: Final = pools
         self._ranks: Final[list[Rank]] = []
         self._of_peer: Final[dict[Peer, set[str]]] = {}
+        self.changed: Final[set[str]] = set()  # requests of which the journal is to hear
 
     def __repr__(self) -> str:
         return f"Queue({', '.join(rank[2] for rank in self._ranks)})"
@@ -49,6 +50,7 @@ class Queue:
     def add(self, waiter: Waiter) -> None:
         """Queue a request by its rank."""
         self.waiters[waiter.request] = waiter
+        self.changed.add(waiter.request)
         insort(self._ranks, waiter.rank)
         self._of_peer.setdefault(waiter.peer, set()).add(waiter.request)
         self._pools.add_waiter(self._pools.get(waiter.requirement), waiter.rank)
@@ -56,6 +58,7 @@ class Queue:
     def remove(self, request: str) -> Waiter:
         """Take a request out."""
         waiter = self.waiters.pop(request)
+        self.changed.add(request)
         del self._ranks[bisect_left(self._ranks, waiter.rank)]
         self._pools.get(waiter.requirement).drop_waiter(waiter.rank)
         self._leave_peer(waiter)

@@ -15,6 +15,7 @@ class Registry:
     def __init__(self) -> None:
         self.devices: Final[dict[str, Device]] = {}
         self.pools: Final = Pools(self.devices)
+        self.changed: Final[set[str]] = set()  # ids of which the journal is to hear
         self._by_peer: Final[dict[Peer, Device]] = {}  # those with a connection
         self._ids: Final[list[str]] = []
 
@@ -34,6 +35,7 @@ class Registry:
         """Take in a device whose id is new."""
         insort(self._ids, device.id)
         self.devices[device.id] = device
+        self.changed.add(device.id)
         self._bind(device)
 
     def update(self, device: Device, like: Device) -> None:
@@ -43,18 +45,21 @@ class Registry:
         device.name, device.labels, device.facts = like.name, like.labels, like.facts
         device.addresses, device.peer, device.seen_s = like.addresses, like.peer, like.seen_s
         device.epoch = max(device.epoch, like.epoch)
+        self.changed.add(device.id)
         self._bind(device)
 
     def disconnect(self, device: Device) -> None:
         """Forget the connection of a device."""
         self._unbind(device)
         device.peer = None
+        self.changed.add(device.id)
 
     def forget(self, device: Device) -> None:
         """Drop a device."""
         self.pools.leave(device)
         self._unbind(device)
         del self.devices[device.id]
+        self.changed.add(device.id)
         del self._ids[bisect_left(self._ids, device.id)]
 
     def move(self, device: Device, state: State, reason: str = "") -> None:

@@ -39,9 +39,12 @@ from farbench_rpc.server import Endpoint, EndpointSettings, Incoming, Peer
 from farbench_rpc.transport.base import Bell
 from farbench_tracker import client_side, clock, device_side
 from farbench_tracker.decisions import Decision, Note, Reply, ToClient, ToDevice
+from farbench_tracker.errors import JournalError
 from farbench_tracker.fleet import Fleet
+from farbench_tracker.journal import Journal
 from farbench_tracker.listing import device_page, queue_page
 from farbench_tracker.log import line
+from farbench_tracker.recovery import Clocks, forget_changes, mark_again, restore, take_changes
 from farbench_tracker.settings import Settings
 from farbench_tracker.talks import Talks
 
@@ -63,13 +66,15 @@ class TrackerServer:
         settings: Settings | None = None,
         *,
         insecure: bool = False,
+        journal: Journal | None = None,
         monotonic: Callable[[], float] = time.monotonic,
     ) -> None:
-        """Bind; port 0 lets the system pick one.
+        """Bind; port 0 lets the system pick one. Without a `journal` a restart forgets everything.
 
         Raises:
             CannotListen: the address cannot be bound; the message names it.
             Refused: it is beyond loopback, and `insecure` was not given.
+            JournalError: what the journal holds cannot be read.
         """
         self.settings: Final = settings or Settings()
         self._clock: Final = monotonic
@@ -84,6 +89,12 @@ class TrackerServer:
             settings=EndpointSettings(insecure=insecure),
         )
         self._fleet: Final = Fleet(self.settings, monotonic(), lambda: secrets.token_hex(16))
+        self._journal: Final = journal
+        self._journal_fails = False
+        if journal is not None:
+            restore(self._fleet, self._clocks(), journal.load())
+        # What a turn decided, said once the journal has it.
+        self._held: list[tuple[Decision, Incoming | None]] = []
         self._talks: Final = Talks()
         self._bell: Final = Bell()
         self._stopping = threading.Event()
@@ -154,7 +165,50 @@ class TrackerServer:
             self._handle(incoming)
         for peer in self._endpoint.take_gone():
             self._gone(peer)
-        self._carry_out(clock.advance(self._fleet, self._clock()), None)
+        self._hold(clock.advance(self._fleet, self._clock()), None)
+        self._commit()
+        while self._held:
+            held, self._held = self._held, []
+            for decision, asked in held:
+                self._carry_out(decision, asked)
+
+    def _clocks(self) -> Clocks:
+        return Clocks(self._clock(), time.time())
+
+    def _hold(self, decisions: list[Decision], incoming: Incoming | None) -> None:
+        self._held += ((decision, incoming) for decision in decisions)
+
+    def _commit(self) -> None:
+        """Write what changed; while that fails, nothing new is granted and all else goes on."""
+        if self._journal is None:
+            forget_changes(self._fleet)
+            return
+        changed = take_changes(self._fleet, self._clocks())
+        if not any(changed):
+            return
+        try:
+            self._journal.write(*changed)
+        except JournalError as error:
+            if not self._journal_fails:
+                _log.error(line("journal_failed", reason=str(error)))
+            self._journal_fails = True
+            mark_again(self._fleet, *changed)
+            self._withhold_grants()
+        else:
+            if self._journal_fails:
+                _log.info(line("journal_works_again"))
+            self._journal_fails = False
+
+    def _withhold_grants(self) -> None:
+        """Take back the grants in hand, whose epochs are not on disk; their requests wait on."""
+        now, why = self._clock(), "the tracker cannot write its journal"
+        held, self._held = self._held, []
+        for decision, asked in held:
+            if isinstance(decision, ToDevice) and isinstance(decision.message, Grant):
+                found = device_side.withheld(self._fleet, now, decision.message.lease, why)
+                self._hold(found, None)
+            else:
+                self._held.append((decision, asked))
 
     def _patience_ms(self) -> int:
         due_s = clock.next_due_s(self._fleet)
@@ -167,11 +221,11 @@ class TrackerServer:
         now = self._clock()
         try:
             if incoming.request_id < 0:
-                self._carry_out(self._answered(now, incoming), None)
+                self._hold(self._answered(now, incoming), None)
             elif incoming.peer.role == "device":
-                self._carry_out(self._from_device(now, incoming), incoming)
+                self._hold(self._from_device(now, incoming), incoming)
             else:
-                self._carry_out(self._from_client(now, incoming), incoming)
+                self._hold(self._from_client(now, incoming), incoming)
         except RpcError as error:
             _log.info(line("refused", message=incoming.message.KIND, reason=error.message))
             self._endpoint.error(incoming, error)
@@ -237,23 +291,22 @@ class TrackerServer:
     def _gone(self, peer: Peer) -> None:
         now = self._clock()
         self._talks.gone(peer)
-        self._carry_out(device_side.gone(self._fleet, now, peer), None)
-        self._carry_out(client_side.gone(self._fleet, now, peer), None)
+        self._hold(device_side.gone(self._fleet, now, peer), None)
+        self._hold(client_side.gone(self._fleet, now, peer), None)
 
     # --- out ------------------------------------------------------------------------------------
 
-    def _carry_out(self, decisions: list[Decision], incoming: Incoming | None) -> None:
-        for decision in decisions:
-            match decision:
-                case Reply(message):
-                    if incoming is not None:
-                        self._endpoint.reply(incoming, message)
-                case ToDevice():
-                    self._ask_device(decision)
-                case ToClient(request, message):
-                    self._tell_client(request, message)
-                case Note(event, device, lease, reason, who):
-                    _log.info(line(event, device=device, lease=lease, who=who, reason=reason))
+    def _carry_out(self, decision: Decision, incoming: Incoming | None) -> None:
+        match decision:
+            case Reply(message):
+                if incoming is not None:
+                    self._endpoint.reply(incoming, message)
+            case ToDevice():
+                self._ask_device(decision)
+            case ToClient(request, message):
+                self._tell_client(request, message)
+            case Note(event, device, lease, reason, who):
+                _log.info(line(event, device=device, lease=lease, who=who, reason=reason))
 
     def _ask_device(self, decision: ToDevice) -> None:
         device = self._fleet.registry.devices[decision.device]
@@ -273,7 +326,7 @@ class TrackerServer:
         if isinstance(message, LeaseGranted) and not told:
             now = self._clock()
             release = LeaseRelease(message.lease)
-            self._carry_out(client_side.release(self._fleet, now, release), None)
+            self._hold(client_side.release(self._fleet, now, release), None)
 
 
 def _address(host: str, port: int) -> Address:
