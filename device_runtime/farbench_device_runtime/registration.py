@@ -6,6 +6,7 @@ of a connection are said again after the next registration.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import time
 from collections.abc import Callable
@@ -14,13 +15,14 @@ from dataclasses import dataclass
 from farbench_device_runtime import facts
 from farbench_device_runtime.core import DeviceCore
 from farbench_device_runtime.identity import StateError
-from farbench_rpc.errors import ConnectError, RpcError
+from farbench_rpc.errors import ConnectError, InvalidArgument, RpcError
 from farbench_rpc.link import Link
 from farbench_rpc.messages import (
     Beat,
     ErrorReply,
     Grant,
     LeaseEnded,
+    Leave,
     Message,
     Ok,
     Register,
@@ -105,7 +107,11 @@ class Registration:
             return  # As above.
 
     def close(self) -> None:
-        """Leave the tracker."""
+        """Leave the tracker, so that it does not list this device as lost."""
+        if self.registered is not None and self.link.is_up:
+            # A tracker of before does not know the message, one that is gone needs none.
+            with contextlib.suppress(ConnectError, InvalidArgument):
+                self.link.ask(Leave())
         self.link.close()
 
     def _heard(self, request_id: int, message: Message) -> None:

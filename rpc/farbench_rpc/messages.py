@@ -13,7 +13,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import ClassVar
 
-VERSION: tuple[int, int] = (1, 1)
+VERSION: tuple[int, int] = (1, 2)
 
 Value = str | int | float | bool
 Facts = dict[str, str | int | float | bool | tuple[str, ...]]
@@ -280,6 +280,15 @@ class LeaseEnded(Message):
     lease: str
     epoch: int
     reason: str
+
+
+@dataclass(frozen=True)
+class Leave(Message):
+    """Device to tracker: its owner stops it, so it need not stay listed. Answered by Ok."""
+
+    KIND: ClassVar[str] = "leave"
+    SINCE: ClassVar[int] = 2
+    reason: str = ""
 
 
 # --- client and device: session -----------------------------------------------------------------

@@ -10,12 +10,15 @@ import pytest
 from farbench_device_runtime.identity import Identity
 from farbench_device_runtime.leases import Lease, accept
 from farbench_device_runtime.registration import ANSWER_S, REFUSED_RETRY_S, Offer, Registration
+from farbench_rpc.codec import encode
 from farbench_rpc.errors import ConnectError, Refused
 from farbench_rpc.messages import (
+    VERSION,
     Beat,
     ErrorReply,
     Grant,
     LeaseEnded,
+    Leave,
     Message,
     Ok,
     Register,
@@ -33,6 +36,7 @@ class FakeLink:
     said: list[tuple[int, Message]] = field(default_factory=list)
     heard: list[Push] = field(default_factory=list)
     is_up: bool = True
+    minor: int = VERSION[1]
     reconnects: int = 0
 
     def receive(self) -> Push | None:
@@ -41,6 +45,7 @@ class FakeLink:
     def ask(self, message: Message) -> int:
         if not self.is_up:
             raise ConnectError("down")
+        encode(message, 1, self.minor)  # refuses what the far side's version has not
         self.said.append((len(self.said) + 1, message))
         return len(self.said)
 
@@ -214,3 +219,24 @@ def test_the_end_of_the_connection_is_said(scene: Scene) -> None:
     scene.hear(ErrorReply("connect", "refused"))
     assert scene.states[-1] == ("lost", "refused")
     assert scene.registration.registered is None
+
+
+def test_it_says_that_it_leaves(scene: Scene) -> None:
+    scene.register()
+    scene.registration.close()
+    assert scene.last()[1] == Leave()
+    assert not scene.link.is_up
+
+
+@pytest.mark.parametrize("how", ["never registered", "connection down", "older tracker"])
+def test_n8_where_nobody_hears_that_it_leaves_it_just_goes(scene: Scene, how: str) -> None:
+    if how != "never registered":
+        scene.register()
+    if how == "connection down":
+        scene.link.is_up = False
+    if how == "older tracker":
+        scene.link.minor = 1
+    said = list(scene.link.said)
+    scene.registration.close()
+    assert scene.link.said == said
+    assert not scene.link.is_up

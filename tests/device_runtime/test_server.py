@@ -93,6 +93,11 @@ def test_ends_cleanly_on_a_signal(
             session.load_module("hostile.so")
     device.close()
     assert device.poll() == status
+    # It said that it leaves: once the tracker has read that, nobody is told that a device is lost.
+    with fb.connect_tracker(fleet.address) as tracker:
+        end_s = time.monotonic() + 10.0
+        while "d" in [found.name for found in tracker.devices()]:
+            assert time.monotonic() < end_s, "a device that left is still listed"
 
 
 def test_a_killed_server_leaves_no_process(fleet: Fleet, library: Path) -> None:

@@ -11,6 +11,8 @@ from farbench_rpc.messages import (
     LeaseEnded,
     LeaseGranted,
     LeaseRenew,
+    LeaseRenewed,
+    Leave,
     Ok,
     Registered,
 )
@@ -310,3 +312,26 @@ def test_a_device_that_refuses_rests_before_it_is_asked_again() -> None:
     assert world.state("d") == "recovering"
     assert world.fleet.registry.devices["d"].reason == "the device refused: its disk is full"
     assert [d for d, _ in grants(world.step(world.fleet.settings.hold_s))] == ["d"]
+
+
+def test_a_device_that_leaves_is_forgotten_and_its_lease_over() -> None:
+    world = World()
+    world.device(register("d", epoch=3))
+    lease = world.lease("r")
+    found = device_side.leave(world.fleet, world.now, "d", Leave("updates"))
+    assert reply(found) == Ok()
+    assert not revokes(found)  # it has gone: nobody is left to be told
+    assert "d" not in world.fleet.registry.devices
+    renewed = reply(client_side.renew(world.fleet, world.now, "r", LeaseRenew((lease.lease,))))
+    assert isinstance(renewed, LeaseRenewed)
+    assert renewed.ended == {lease.lease: "the device was stopped: updates"}
+    # Whoever asks now hears that there is none, and it may come back.
+    world.step(60.0)
+    world.device(register("d", epoch=4))
+    assert world.state("d") == "free"
+
+
+def test_only_a_registered_device_may_leave() -> None:
+    world = World()
+    with pytest.raises(NotFound, match="register first"):
+        device_side.leave(world.fleet, world.now, "nobody", Leave())

@@ -7,7 +7,7 @@ from typing import Final
 from farbench_rpc.address import Address
 from farbench_rpc.codec import encode
 from farbench_rpc.errors import InvalidArgument, NotFound, QuotaExceeded, Refused
-from farbench_rpc.messages import Beat, ErrorReply, LeaseEnded, Ok, Register, Registered
+from farbench_rpc.messages import Beat, ErrorReply, LeaseEnded, Leave, Ok, Register, Registered
 from farbench_tracker.decisions import Decision, Note, Reply
 from farbench_tracker.device import Device, Peer
 from farbench_tracker.fleet import Fleet
@@ -107,6 +107,23 @@ def lease_ended(fleet: Fleet, now: float, peer: Peer, said: LeaseEnded) -> list[
         fleet.end(now, fleet.leases.current[said.lease], said.reason, idle=True)
     elif device.state == "recovering":
         _claims_idle(fleet, now, device, proven=said.epoch >= device.epoch)
+    return fleet.drain()
+
+
+def leave(fleet: Fleet, now: float, peer: Peer, said: Leave) -> list[Decision]:
+    """Take a device off the list that is stopped by its owner; a lease of it ends.
+
+    Raises:
+        NotFound: the connection has not registered a device.
+    """
+    device = _device_of(fleet, peer)
+    reason = f"the device was stopped: {said.reason[:MAX_NAME] or 'by its owner'}"
+    fleet.registry.disconnect(device)
+    lease = fleet.leases.current.get(device.lease)
+    if lease is not None:
+        fleet.end(now, lease, reason)
+    fleet.registry.forget(device)
+    fleet.decide(Reply(Ok()), Note("device_left", device.id, reason=reason, who=device.name))
     return fleet.drain()
 
 

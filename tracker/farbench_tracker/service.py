@@ -29,6 +29,7 @@ from farbench_rpc.messages import (
     LeaseRelease,
     LeaseRenew,
     LeaseRequest,
+    Leave,
     ListDevices,
     ListQueue,
     Ok,
@@ -245,6 +246,8 @@ class TrackerServer:
                 return device_side.beat(self._fleet, now, peer, said)
             case LeaseEnded() as said:
                 return device_side.lease_ended(self._fleet, now, peer, said)
+            case Leave() as said:
+                return device_side.leave(self._fleet, now, peer, said)
             case Ping():
                 return [Reply(Ok())]
             case other:
