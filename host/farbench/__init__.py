@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from farbench.local import local
     from farbench.module import Module, load_module
     from farbench.result import TimingResult
-    from farbench.runtime import convert
+    from farbench.runtime import TVMError, convert
     from farbench.session import Session
     from farbench.tracker import Tracker, connect_tracker
     from farbench_compiler import te, tir, topi
@@ -58,6 +58,7 @@ _EXPORTS: dict[str, tuple[str, str]] = {
     "TimingResult": ("farbench.result", "TimingResult"),
     "connect_tracker": ("farbench.tracker", "connect_tracker"),
     "convert": ("farbench.runtime", "convert"),
+    "TVMError": ("farbench.runtime", "TVMError"),
 }
 
 # What programs of TVM may ask for, and what there is instead.
@@ -65,7 +66,6 @@ _INSTEAD = {
     **dict.fromkeys(
         ("register_func", "get_global_func", "get_packed_func"), "a library calls no Python"
     ),
-    "TVMError": "catch farbench_compiler.errors.CompilerError",
     "relay": "build operators of farbench.topi by ops.default_schedule",
     "rpc": "request devices from farbench.local() or farbench.connect_tracker()",
     "autotvm": "ops.default_schedule is fast without a search",
@@ -75,6 +75,7 @@ __all__ = [
     "Device",
     "Module",
     "Session",
+    "TVMError",
     "Target",
     "TimingResult",
     "Tracker",

@@ -21,9 +21,14 @@ if TYPE_CHECKING:
 def lower(
     schedule: Schedule, args: Sequence[Argument], simple_mode: bool = False, name: str = "main"
 ) -> LoopFunction | str:
-    """Turn a schedule into loops; their text with `simple_mode`, else the function itself."""
+    """Turn a schedule into loops; their text with `simple_mode`, else the function itself.
+
+    The text also shows the outputs that are left out of `args`.
+    """
     if simple_mode:
-        text: str = load("farbench_compiler.build").lower_text(schedule, args, name)
+        load("farbench_compiler.lower").check_types(schedule, args, name)
+        shown = [*args, *(t for op in schedule.outputs for t in op.outputs if t not in args)]
+        text: str = load("farbench_compiler.build").lower_text(schedule, shown, name)
         return text
     function: LoopFunction = load("farbench_compiler.lower").lower(schedule, args, name=name)
     return function

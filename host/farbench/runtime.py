@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from farbench.devices import Device, cpu
 from farbench.devices import device as _device
-from farbench.errors import UsageError
+from farbench.errors import HostError, RpcError, UsageError
 from farbench.module import load_module
 from farbench.resident import Threads, set_threads, threads
-from farbench_compiler.errors import TargetError
+from farbench_compiler.errors import CompilerError, TargetError
 from farbench_compiler.ir.expr import Buffer, as_expr
 from farbench_compiler.target import Target
+from farbench_rpc.manifest import ManifestError
 
 device = context = _device
+# What `except` takes for any error of a build, a call or a device.
+TVMError = (CompilerError, HostError, RpcError, ManifestError)
 
 
 def config_threadpool(affinity_mode: int, nthreads: int) -> None:
@@ -41,6 +44,6 @@ def convert(value: object) -> object:
 
 
 __all__ = [
-    "Device", "Threads", "config_threadpool", "context", "convert", "cpu", "device", "enabled",
-    "load_module", "set_threads", "threads",
+    "Device", "TVMError", "Threads", "config_threadpool", "context", "convert", "cpu", "device",
+    "enabled", "load_module", "set_threads", "threads",
 ]  # fmt: skip

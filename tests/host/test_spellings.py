@@ -127,6 +127,35 @@ def test_lowered_functions_are_built_without_arguments() -> None:
     assert mod.entry_name == "plus"
 
 
+def test_an_inlined_stage_may_stand_among_the_arguments() -> None:
+    te = tvm.te
+    a = te.placeholder((4,), name="a")
+    b = te.compute((4,), lambda i: a[i] + 1, name="b")
+    c = te.compute((4,), lambda i: b[i] * 2, name="c")
+    schedule = te.create_schedule(c.op)
+    schedule[b].compute_inline()
+    left_alone, out = np.full(4, 7, np.float32), np.zeros(4, np.float32)
+    tvm.build(schedule, [a, b, c])(np.arange(4, dtype=np.float32), left_alone, out)
+    assert out.tolist() == [2, 4, 6, 8]
+    assert left_alone.tolist() == [7] * 4
+    # The text is shown without naming the output, as topi's tutorial does.
+    assert "c: float32[4]" in tvm.lower(schedule, [a], simple_mode=True)
+
+
+def test_every_error_can_be_caught_as_one() -> None:
+    with pytest.raises(tvm.TVMError):
+        tvm.build(3)
+    with pytest.raises(tvm.TVMError):
+        tvm.runtime.load_module("nowhere.so")
+
+
+def test_targets_by_keyword_and_kind() -> None:
+    target = tvm.target.Target(target="llvm -mcpu=x86-64", host="llvm -mcpu=x86-64")
+    assert target.kind.name == "llvm"
+    assert tvm.device(target.kind.name, 0) == tvm.cpu()
+    assert tvm.tir.Select is tvm.te.select
+
+
 def test_what_can_be_asked_of_the_runtime() -> None:
     assert tvm.runtime.enabled("llvm")
     assert not tvm.runtime.enabled("cuda")
@@ -148,6 +177,7 @@ def test_what_can_be_asked_of_the_runtime() -> None:
         (lambda te, s, a: tvm.runtime.load_module(3), "the path of a library is a text"),
         (lambda te, s, a: te.var(3), r"te\.var: name is 3; give a text"),
         (lambda te, s, a: te.compute((3,), 5), r"te\.compute: fcompute is 5; give a function"),
+        (lambda te, s, a: te.schedule.InferBound(s), r"farbench\.lower.* does both"),
         (lambda te, s, a: tvm.register_func("f"), "a library calls no Python"),
         (lambda te, s, a: tvm.tir.call_extern("int32", "f"), "calls nothing from outside"),
     ],

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 
 from farbench_compiler.depth import of_any_depth
-from farbench_compiler.errors import LoweringError, ScheduleError
+from farbench_compiler.errors import LoweringError
 from farbench_compiler.ir.expr import Buffer, Cast, ConstBuffer, Expr, Var
 from farbench_compiler.ir.simplify import simplify
 from farbench_compiler.ir.stmt import For, Let, LoopFunction, Stmt
@@ -85,7 +85,7 @@ def _check_args(sch: Schedule, args: Sequence[Arg]) -> tuple[Tensor, ...]:
             raise LoweringError(f"argument {i}, {arg.name}, is given twice")
         if isinstance(arg, Tensor) and isinstance(arg.op, ConstantOp):
             raise LoweringError(f"argument {i}, {arg.name}, is a constant; leave it out")
-        # One that nothing reads is taken and left alone, as TVM does.
+        # One that nothing reads, or that is inlined, is taken and left alone, as TVM does.
         if isinstance(arg, Tensor) and arg not in sch and not isinstance(arg.op, PlaceholderOp):
             raise LoweringError(f"argument {i}, {arg.name}, is not part of the schedule")
     return tuple(arg for arg in args if isinstance(arg, Tensor))
@@ -104,11 +104,6 @@ def _check_given(sch: Schedule, placement: Placement, tensors: Sequence[Tensor])
     for tensor in (t for op in sch.outputs for t in op.outputs):
         if tensor not in tensors:
             raise LoweringError(f"output {tensor.name} is not among the arguments; add it")
-    for tensor in tensors:
-        if tensor not in made and not isinstance(tensor.op, PlaceholderOp):
-            raise ScheduleError(
-                f"compute_inline: stage {sch[tensor].name} is an argument, so it must be computed"
-            )
 
 
 def _symbols(tensors: Sequence[Tensor]) -> tuple[Var, ...]:

@@ -48,13 +48,23 @@ _NEVER_CHOSEN = frozenset(
 _entered: ContextVar[tuple[Target, ...]] = ContextVar("targets", default=())
 
 
+@dataclass(frozen=True)
+class Kind:
+    """A kind of device; a CPU's is named after its compiler."""
+
+    name: str = "llvm"
+
+
 class _FromText(type):
     """Lets `Target("llvm -mcpu=...")` read a text, as TVM's does; `host` can only say the same."""
 
-    def __call__(cls, *text: Any, host: str | Target | None = None, **fields: Any) -> Any:
-        if not text:
+    def __call__(
+        cls, *text: Any, target: Any = None, host: str | Target | None = None, **fields: Any
+    ) -> Any:
+        given = text if target is None else (*text, target)
+        if not given:
             return super().__call__(**fields)
-        target = Target.parse(*text)
+        target = Target.parse(*given)
         if host is not None and Target.parse(host) != target:
             raise TargetError(
                 f"host {host} is not the target {target}; farbench builds for one CPU"
@@ -112,6 +122,11 @@ class Target(metaclass=_FromText):
     def pointer_bits(self) -> int:
         """Bits of an address."""
         return 32 if self.arch == "armv7" else 64
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of device, as TVM's programs ask for it: always `llvm`."""
+        return Kind()
 
     @property
     def llvm_cpu(self) -> str:

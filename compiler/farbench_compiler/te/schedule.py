@@ -6,7 +6,7 @@ import copy
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, overload
 
-from farbench_compiler.errors import ScheduleError
+from farbench_compiler.errors import ScheduleError, UnknownNameError
 from farbench_compiler.te import cache, injective, layout, normal, rfactor
 from farbench_compiler.te.attach import Beside, Inline, InScan, Root
 from farbench_compiler.te.axis import IterVar
@@ -274,3 +274,11 @@ def _post_order(outputs: Sequence[Operation]) -> list[Operation]:
             stack.append((op, True))
             stack.extend((t.op, False) for t in reversed(op.input_tensors))
     return order
+
+
+def __getattr__(name: str) -> object:
+    if name in ("InferBound", "ScheduleOps"):
+        raise UnknownNameError(
+            f"farbench has no te.schedule.{name}: farbench.lower(schedule, args) does both in one"
+        )
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}", name=name)

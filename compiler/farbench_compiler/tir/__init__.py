@@ -35,8 +35,8 @@ _OF_TE = frozenset((
 
 def __getattr__(name: str) -> object:
     # te's modules need those of this package, so that they can only be had once both stand.
-    if name in _OF_TE:
-        return getattr(importlib.import_module("farbench_compiler.te"), name)
+    if name in _OF_TE or name == "Select":
+        return getattr(importlib.import_module("farbench_compiler.te"), name.lower())
     if name.startswith("call_"):
         raise UnknownNameError(
             f"farbench has no tir.{name}: a library calls nothing from outside; write it in te, or "

@@ -59,11 +59,28 @@ class Pointer:
     def indices(self, index: ExprLike) -> tuple[Expr, ...]:
         """Give the indices of an element in the buffer's own dimensions."""
         rest: Expr = self.offset + as_index(index)
+        if isinstance(self.buffer, DeclaredBuffer) and self.buffer.strides:
+            return _by_strides(self.buffer, rest)
         found: list[Expr] = []
         for size in reversed(self.buffer.shape[1:]):
             found.append(rest % size)
             rest = rest // size
         return (rest, *reversed(found)) if self.buffer.shape else ()
+
+
+def _by_strides(buffer: DeclaredBuffer, rest: Expr) -> tuple[Expr, ...]:
+    """Take a place apart by strides, which must fall from one dimension to the next."""
+    known = [step.value for step in buffer.strides if isinstance(step, IntImm)]
+    if known != sorted(known, reverse=True) or min(known, default=1) < 1:
+        raise ScheduleError(
+            f"buffer {buffer.name} has strides {known}, by which no single index can be taken "
+            f"apart; give {len(buffer.strides)} indices"
+        )
+    found: list[Expr] = []
+    for step in buffer.strides:
+        found.append(rest // step)
+        rest = rest % step
+    return tuple(found)
 
 
 def as_index(value: ExprLike) -> Expr:

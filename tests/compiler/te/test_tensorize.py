@@ -223,6 +223,62 @@ def test_a_stride_that_the_memory_lacks_is_refused() -> None:
     refused(schedule, args, r"demands a stride of 2, the memory of A has 1")
 
 
+def product_by_rows(lanes: int, depth: int) -> te.TensorIntrin:
+    """Declare sums[lanes] += a[depth] * b[lanes, depth], b by one index and its stride."""
+    a = te.placeholder((depth,), name="a")
+    b = te.placeholder((lanes, depth), name="b")
+    k = te.reduce_axis((0, depth), name="k")
+    c = te.compute((lanes,), lambda i: te.sum(a[k] * b[i, k], axis=k), name="c")
+    rows = te.decl_buffer(b.shape, name="b", strides=[te.var("row"), 1])
+
+    def part(ins: te.Buffers, outs: te.Buffers, *, first: bool, adds: bool) -> tir.Stmt:
+        ib = tir.ir_builder.create()
+        left, right, sums = (ib.buffer_ptr(buffer) for buffer in (*ins, *outs))
+        with ib.for_range(0, lanes, name="i") as i:
+            if first:
+                sums[i] = 0.0
+            if adds:
+                with ib.for_range(0, depth, name="j") as j:
+                    sums[i] = sums[i] + left[j] * right[i * ins[1].strides[0] + j]
+        return ib.get()
+
+    def body(ins: te.Buffers, outs: te.Buffers) -> tuple[tir.Stmt, ...]:
+        return (
+            part(ins, outs, first=True, adds=True), part(ins, outs, first=True, adds=False),
+            part(ins, outs, first=False, adds=True),
+        )  # fmt: skip
+
+    return te.decl_tensor_intrin(c.op, body, binds={b: rows})
+
+
+@pytest.mark.parametrize("spare", [0, 12])
+@pytest.mark.parametrize("depth", [4, 16])
+def test_one_index_goes_by_the_strides_of_the_memory(depth: int, spare: int) -> None:
+    """A part of rows of 16, whose buffer has rows of `depth`: the stride is 16 all the same."""
+    a = te.placeholder((16,), name="A")
+    b = te.placeholder((8 + spare, 16), name="B")
+    k = te.reduce_axis((0, 16), name="k")
+    c = te.compute((8,), lambda j: te.sum(a[k] * b[j, k], axis=k), name="C")
+    schedule = te.create_schedule(c.op)
+    outer, inner = schedule[c].split(c.op.axis[0], factor=4)
+    if depth < 16:
+        k_outer, k_inner = schedule[c].split(k, factor=depth)
+        schedule[c].reorder(outer, k_outer, inner, k_inner)
+    schedule[c].tensorize(inner, product_by_rows(4, depth))
+    source = np.random.default_rng(7)
+    left = source.integers(-3, 4, 16).astype(np.float32)
+    right = source.integers(-3, 4, (8 + spare, 16)).astype(np.float32)
+    got = np.zeros(8, np.float32)
+    interp.run(lower(schedule, [a, b, c]), [left, right, got])
+    np.testing.assert_array_equal(got, right[:8] @ left)
+
+
+def test_one_index_needs_strides_that_fall() -> None:
+    buffer = te.decl_buffer((4, 8), name="b", strides=[1, 4])
+    with pytest.raises(ScheduleError, match=r"strides \[1, 4\], by which no single index"):
+        tir.ir_builder.create().buffer_ptr(buffer)[3]
+
+
 def test_declarations_are_checked() -> None:
     a = te.placeholder((4,), name="a")
     c = te.compute((4,), lambda i: a[i] * 2.0, name="c")
